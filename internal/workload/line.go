@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
+	"github.com/capwin/cluster-api-provider-windows/internal/breaker"
 )
 
 const (
@@ -56,26 +57,23 @@ func OutOfReach(err error) bool {
 // line lets calls to one cluster pass while it answers. After a failure none passes until a pause is over, and then one alone,
 // so that a cluster that hangs holds no more than one of our workers.
 type line struct {
-	mu sync.Mutex
-	// calls are under way, and ended is closed when one of them ends.
-	calls int
-	ended chan struct{}
-	// answered says that the last call was answered.
-	answered bool
-	// failures lengthen the pause; good counts answers since the last of them.
-	failures, good int
-	resume         time.Time
-	broken         error
+	mu      sync.Mutex
+	breaker breaker.Breaker
+	ended   chan struct{} // closed when one of the calls under way ends
 }
 
-func newLine() *line { return &line{ended: make(chan struct{})} }
+func newLine() *line {
+	return &line{ended: make(chan struct{}), breaker: breaker.Breaker{
+		Most: mostCalls, Answers: manyGood, Pause: firstPause, Longest: longestPause,
+	}}
+}
 
 // open says whether calls may pass, or are let pass after a try.
 func (l *line) open() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Now().Before(l.resume) {
-		return l.broken
+	if time.Now().Before(l.breaker.Due()) {
+		return l.breaker.Cause()
 	}
 	return nil
 }
@@ -84,14 +82,14 @@ func (l *line) open() error {
 func (l *line) doubtful() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.broken != nil
+	return l.breaker.Cause() != nil
 }
 
-// retry has the cluster tried at once: it has another kubeconfig. Earlier failures still count.
+// retry has the cluster tried at once: it has another kubeconfig.
 func (l *line) retry() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.resume, l.answered = time.Time{}, false
+	l.breaker.Retry()
 }
 
 // enter lets a call pass, waits a moment for others of the same cluster, or says why the call must not pass.
@@ -116,13 +114,10 @@ func (l *line) enter(ctx context.Context) error {
 func (l *line) tryEnter(last bool) (wait <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case time.Now().Before(l.resume):
-		err = l.broken
-	case l.calls == 0, l.answered && l.calls < mostCalls:
-		l.calls++
-	case l.broken != nil:
-		err = l.broken
+	switch passes, cause := l.breaker.Begin(time.Now()); {
+	case passes:
+	case cause != nil:
+		err = cause
 	case last:
 		err = &UnreachableError{Why: away, cause: "other calls to it wait for an answer"}
 	default:
@@ -136,19 +131,12 @@ func (l *line) leave(ctx context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end()
-	if err == nil {
-		l.answered = true
-		if l.good++; l.good >= manyGood {
-			l.failures, l.broken = 0, nil
-		}
-		return
+	switch {
+	case err == nil:
+		l.breaker.Answered()
+	case ctx.Err() != context.Canceled:
+		l.breaker.Silent(time.Now(), err)
 	}
-	if ctx.Err() == context.Canceled || time.Now().Before(l.resume) {
-		return
-	}
-	pause := min(firstPause<<min(l.failures, 10), longestPause)
-	l.failures++
-	l.answered, l.good, l.broken, l.resume = false, 0, err, time.Now().Add(pause)
 }
 
 // giveUp ends a call that was never made.
@@ -159,7 +147,7 @@ func (l *line) giveUp() {
 }
 
 func (l *line) end() {
-	l.calls--
+	l.breaker.End()
 	close(l.ended)
 	l.ended = make(chan struct{})
 }

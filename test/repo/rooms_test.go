@@ -41,11 +41,16 @@ var rooms = []room{
 	{folder: "test/kit/cloudtest", may: []string{"api", "internal/cloud", "test/kit/proved", "test/kit/wait"}},
 	{folder: "test/sim/fake", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
-	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/cloud", "internal/metrics"}},
+	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/breaker", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/vsphere/inspect", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/privileges"},
+	{folder: "internal/cloud/vsphere/next", may: []string{"api", "internal/cloud", "internal/cloud/vsphere/seen"}},
+	{folder: "internal/cloud/vsphere/request", may: []string{
+		"api", "internal/cloud", "internal/cloud/vsphere/places", "internal/cloud/vsphere/seen",
+	}},
+	{folder: "internal/cloud/vsphere/seen", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
@@ -104,8 +109,9 @@ var rooms = []room{
 	}},
 	{folder: "internal/version"},
 	{folder: "internal/apiserver"},
+	{folder: "internal/breaker"},
 	{folder: "internal/turns"},
-	{folder: "internal/workload", may: []string{"internal/apiserver"}},
+	{folder: "internal/workload", may: []string{"internal/apiserver", "internal/breaker"}},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
 	{folder: "internal/collect", may: []string{"internal/apiserver", "internal/placement"}},
 	{folder: "internal/policies", may: []string{"internal/placement"}},
@@ -158,7 +164,8 @@ var behind = map[string][]string{
 	},
 	"internal/cloud/vsphere": {
 		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",
-		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/privileges",
+		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/next", "internal/cloud/vsphere/privileges",
+		"internal/cloud/vsphere/request", "internal/cloud/vsphere/seen",
 	},
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
@@ -176,8 +183,9 @@ var implementations = []string{
 var pure = []string{
 	"bootstrap", "controllers/addresses/adapters", "controllers/cluster/findings", "controllers/cluster/guests",
 	"controllers/cluster/nodes", "controllers/cluster/policies", "controllers/refusals",
-	"internal/cloud/azure/arm",
+	"internal/breaker", "internal/cloud/azure/arm",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
+	"internal/cloud/vsphere/next", "internal/cloud/vsphere/request", "internal/cloud/vsphere/seen",
 	"internal/placement", "cmd/clusterctl-windows/addons", "cmd/clusterctl-windows/linux", "internal/policies",
 }
 

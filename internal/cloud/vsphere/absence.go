@@ -13,6 +13,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -28,9 +30,9 @@ func (i *inventory) lacks(m cloud.Machine) bool {
 // readableFolder proves that the account sees where m's VM would be, in this moment, and returns the folder in which its name is
 // to be looked for; nil if there is none. What was found by a path before, or a minute ago, proves nothing: whoever takes a
 // permission away takes the sight of the VM with it. So a folder is read by its reference, which is known from the VM itself.
-func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s survey) (*types.ManagedObjectReference, error) {
-	folder := types.ManagedObjectReference{Type: "Folder", Value: s.memory.folder}
-	if s.memory.object.Value == "" || folder.Value == "" {
+func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s next.Survey) (*types.ManagedObjectReference, error) {
+	folder := types.ManagedObjectReference{Type: "Folder", Value: s.Memory.Folder}
+	if s.Memory.Object.Value == "" || folder.Value == "" {
 		return a.folderByPath(ctx, m, s)
 	}
 	err := a.canRead(ctx, folder)
@@ -46,10 +48,10 @@ func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s survey)
 
 // folderByPath finds the folder that the spec names. One that is not found may be hidden, with the VM in it. That proves
 // something only of a machine for which nobody has asked for a VM.
-func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s survey) (*types.ManagedObjectReference, error) {
+func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s next.Survey) (*types.ManagedObjectReference, error) {
 	for tries := 0; ; tries++ {
 		folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
-		if isMissing(err) && s.unasked {
+		if isMissing(err) && s.Unasked {
 			return nil, nil
 		}
 		if err == nil {
@@ -93,7 +95,7 @@ func unproved(err error) error {
 	return &told
 }
 
-// withWayOut adds to the error of a deletion that cannot end what a person can do.
+// withWayOut adds the way out to the error of a deletion that cannot end.
 func withWayOut(err error) error {
 	known := (*cloud.Error)(nil)
 	err = unproved(err)
@@ -101,9 +103,7 @@ func withWayOut(err error) error {
 	if !errors.As(err, &known) || !slices.Contains(stuck, known.Reason) && !hidden(err) {
 		return err
 	}
-	told := *known
-	told.Message += "; if the VM is gone for certain, remove the finalizer " + infrav1.MachineFinalizer + " from the WindowsMachine"
-	return &told
+	return next.WayOut(known)
 }
 
 // keepGone is how long it is remembered that nothing is left of a machine. Its object is looked at again until it is gone, too.
@@ -158,7 +158,7 @@ func (l *ledger) prune(now time.Time) {
 	}
 	for id, w := range l.work {
 		if now.Sub(w.used) > keptFor {
-			l.owners.move(w, w.object, types.ManagedObjectReference{})
+			l.owners.move(w, w.Object, types.ManagedObjectReference{})
 			delete(l.work, id)
 		}
 	}
@@ -167,7 +167,7 @@ func (l *ledger) prune(now time.Time) {
 // stillThere notes that the VM exists, or may: an accepted deletion that is not under way came to nothing, also one of an earlier
 // process.
 func (w *work) stillThere() {
-	if w.job.act != destroying {
+	if w.job.Act != next.Destroy {
 		w.deletion = ""
 	}
 }
@@ -175,16 +175,16 @@ func (w *work) stillThere() {
 // leftOf says what to look for of a machine that is let go: all that is known is that its VM is not where the account sees it.
 // Empty if our own request has removed it, or nobody asked for one.
 func leftOf(m cloud.Machine, w work) string {
-	mayHave := m.Asked != cloud.NeverAsked || w.mayMake || !w.answerLost.IsZero() || w.object.Value != ""
+	mayHave := m.Asked != cloud.NeverAsked || w.mayMake || !w.AnswerLost.IsZero() || w.Object.Value != ""
 	if m.Spec.VSphere == nil || w.deletion == infrav1.DeletionAccepted || !mayHave {
 		return ""
 	}
 	last := "no reference to it is known"
-	if w.object.Value != "" {
-		last = fmt.Sprintf("last seen as %s in the folder %s", cloud.Clean(w.object.Value, maxReference),
-			cmp.Or(cloud.Clean(w.folder, maxReference), "of its spec"))
+	if w.Object.Value != "" {
+		last = fmt.Sprintf("last seen as %s in the folder %s", cloud.Clean(w.Object.Value, seen.MaxReference),
+			cmp.Or(cloud.Clean(w.Folder, seen.MaxReference), "of its spec"))
 	}
 	return fmt.Sprintf("the VM %q with the instance UUID %s (%s) was not found, and the vCenter accepted no request of the "+
 		"controller to delete it: if a host was removed and added again, or the vCenter was restored, look for it in the folder "+
-		"\"Discovered virtual machine\"", m.Name, idOf(m), last)
+		"\"Discovered virtual machine\"", m.Name, seen.IDOf(m), last)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
@@ -36,15 +37,15 @@ var _ cloud.Cloud = (*account)(nil)
 
 // Observe reports the VM and what is being done to it.
 func (a *account) Observe(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
-	return a.inTurn(ctx, m, wantReport)
+	return a.inTurn(ctx, m, next.Report)
 }
 
 // Ensure clones the template, unless the VM exists or may appear soon. It takes the user data of a settled machine away.
 func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	if m.Settled {
-		return a.inTurn(ctx, m, wantErased)
+		return a.inTurn(ctx, m, next.Erased)
 	}
-	return a.inTurn(ctx, m, wantRunning)
+	return a.inTurn(ctx, m, next.Running)
 }
 
 // Delete switches the VM off, destroys it, and then makes sure that none can appear.
@@ -55,16 +56,16 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	if a.ledger.abandon(m) {
 		a.clones.Forget(m)
 	}
-	vm, err := a.inTurn(ctx, m, wantGone)
+	vm, err := a.inTurn(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		vm.Left = leftOf(m, a.ledger.recall(m))
 		a.ledger.strike(m, vm.Left, a.now())
 		a.clones.Forget(m)
 	}
-	switch act(vm.Detail) {
-	case switchingOff, destroying: // takes a moment, and to tell it would be a write for each machine
+	switch next.Act(vm.Detail) {
+	case next.SwitchOff, next.Destroy: // takes a moment, and to tell it would be a write for each machine
 		vm.Detail = ""
-	case cloning:
+	case next.Clone:
 		vm.Detail = "the vCenter is still cloning it"
 	}
 	return vm, err
@@ -90,7 +91,7 @@ func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx)
 
 // pursue gathers what is known and decides. If the step is a question, it asks the vCenter and decides again; otherwise it
 // starts at most one task and returns. What another vCenter has called the machine's VM counts for nothing here.
-func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (vm cloud.VM, err error) {
+func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (vm cloud.VM, err error) {
 	named := logr.NewContext(ctx, logr.FromContextOrDiscard(ctx).WithValues("providerID", m.ProviderID))
 	defer func() { err = a.session.Told(named, fmt.Sprint(m.ID()), vm.State == cloud.Running, err) }()
 	server, err := a.session.Server(ctx)
@@ -105,20 +106,20 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (vm cl
 	}()
 	s, err := a.gather(ctx, m)
 	for err == nil {
-		switch then := next(m, s, want); {
-		case then.ask != "":
-			if err = a.findOut(ctx, m, then.ask, &s); want == wantGone {
+		switch then := next.Decide(m, s, want); {
+		case then.Act.Asks():
+			if err = a.findOut(ctx, m, then.Act, &s); want == next.Gone {
 				err = withWayOut(err)
 			}
-		case then.start != "":
-			if err = a.start(ctx, m, then.start, then.with); !errors.Is(err, errOvertaken) {
-				return then.vm, err
+		case then.Act != "":
+			if err = a.start(ctx, m, then.Act, then.With); !errors.Is(err, errOvertaken) {
+				return then.VM, err
 			}
-			if s, err = a.gather(ctx, m); then.start != cloning {
-				return then.vm, err
+			if s, err = a.gather(ctx, m); then.Act != next.Clone {
+				return then.VM, err
 			}
 		default:
-			return then.vm, then.err
+			return then.VM, then.Err
 		}
 	}
 	return cloud.VM{}, err

@@ -15,6 +15,9 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -55,7 +58,7 @@ func (v *stage) cloneBy(m cloud.Machine, name string, change func(*types.Virtual
 	a := v.account()
 	at, err := a.places.Find(v.t.Context(), *m.Spec.VSphere)
 	v.Must(err)
-	spec, err := cloneSpec(m, hello, at)
+	spec, err := request.CloneSpec(m, hello, at)
 	v.Must(err)
 	change(&spec)
 	v.Clone(name, spec)
@@ -140,7 +143,7 @@ func TestSwitchedOnWhenThatWasLost(t *testing.T) {
 	if err != nil || vm.State != cloud.Creating {
 		t.Errorf("Observe = %+v, %v, want %q", vm, err, cloud.Creating)
 	}
-	later(pushTime)
+	later(next.PushTime)
 	running(t, a, m)
 	if calls := v.Count(); calls["PowerOnVM_Task"] != 1 || calls["CloneVM_Task"] != 0 {
 		t.Errorf("calls %v, want one PowerOnVM_Task and no clone", calls)
@@ -204,7 +207,7 @@ func TestUnreadableVMIsNotGone(t *testing.T) {
 	if calls := v.Count(); calls["CloneVM_Task"] != 1 || calls["Destroy_Task"] != 0 {
 		t.Errorf("calls %v, want the one clone and no more", calls)
 	}
-	v.Update(ref, types.PropertyChange{Name: "config.instanceUuid", Val: idOf(m)})
+	v.Update(ref, types.PropertyChange{Name: "config.instanceUuid", Val: seen.IDOf(m)})
 	deleted(t, a, m)
 }
 
@@ -221,7 +224,7 @@ func TestLostRequest(t *testing.T) {
 	v.DropClones()
 	_, err = a.Ensure(t.Context(), m)
 	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
-	clock.Add(int64(lateRequest.Seconds()) - 1)
+	clock.Add(int64(next.LateRequest.Seconds()) - 1)
 	v.Must(expect.ErrorOf(a.Delete(t.Context(), m)))
 	clock.Add(1)
 	if _, err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/proved"
@@ -44,8 +45,8 @@ func contract(t *testing.T, ahead time.Duration) {
 			Occupy:           v.Occupy,
 			Copy:             func(name, as string) { markedCopy(v, name, as) },
 			Unmark: func(name string) {
-				v.SetExtra(name, markOwner, "")
-				v.SetExtra(name, markProviderID, "")
+				v.SetExtra(name, seen.MarkOwner, "")
+				v.SetExtra(name, seen.MarkProviderID, "")
 			},
 			Replace:       v.replace,
 			Displace:      v.displace,
@@ -53,8 +54,8 @@ func contract(t *testing.T, ahead time.Duration) {
 			PowerOff:      v.PowerOff,
 			Remove:        v.Remove,
 			Address:       func(name, value string) { v.SetExtra(name, "SET.guest.ipAddress", value) },
-			Report:        func(name, value string) { v.SetExtra(name, reportKey, value) },
-			WriteUserData: func(name, value string) { v.SetExtra(name, userDataKey, value) },
+			Report:        func(name, value string) { v.SetExtra(name, seen.ReportKey, value) },
+			WriteUserData: func(name, value string) { v.SetExtra(name, seen.UserDataKey, value) },
 			Erasures:      func() int { return v.Calls()["ReconfigVM_Task"] },
 			UserData:      func(name string) []byte { return v.Guestinfo(name, "userdata") },
 			ComputerName: func(name string) string {

@@ -11,6 +11,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -49,7 +51,7 @@ func TestCopiedIdentity(t *testing.T) {
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			m.Record, m.Asked = *running(t, a, m).Record, cloud.Existed
-			v.SetExtra(m.Name, reportKey, `{"state":"Running"}`)
+			v.SetExtra(m.Name, seen.ReportKey, `{"state":"Running"}`)
 			a = next(v, a, m)
 			v.Count()
 			v.done(v.VM(m.Name).Rename(t.Context(), "secret/name"))
@@ -69,15 +71,15 @@ func TestCopiedMemory(t *testing.T) {
 	a, m := v.account(), v.machine("m")
 	copied, again := copiedBy(m, "tenant"), m
 	again.UID = "of the next object of that name"
-	a.ledger.begin(m, job{act: destroying, task: taskOf(1), vm: vmOf(1)})
+	a.ledger.begin(m, next.Job{Act: next.Destroy, Task: taskOf(1), VM: vmOf(1)})
 	for _, other := range []cloud.Machine{copied, again} {
 		a.ledger.note(other, func(w *work) { w.believe(infrav1.VSphereRecord{Reference: "vm-2"}) })
-		expect.Same(t, "the job of another", act(""), a.ledger.recall(other).job.act)
+		expect.Same(t, "the job of another", next.Act(""), a.ledger.recall(other).job.Act)
 		a.ledger.strike(other, "", noon)
 		_, gone := a.ledger.struck(m, noon)
 		expect.Same(t, "gone with another", false, gone)
 	}
-	expect.Same(t, "its VM", types.ManagedObjectReference{}, a.ledger.recall(m).object)
+	expect.Same(t, "its VM", types.ManagedObjectReference{}, a.ledger.recall(m).Object)
 	keys := a.ledger.update(types.ObjectUpdate{Obj: taskOf(1), ChangeSet: []types.PropertyChange{
 		{Name: "info.state", Val: types.TaskInfoStateSuccess},
 	}})
@@ -146,7 +148,7 @@ func TestMadeBefore(t *testing.T) {
 	running(t, v.account(), m)
 	m.Proof = cloud.Proof{Digest: "of its data"}
 	v.wantHeld(v.account(), m, "restore the bootstrap Secret")
-	v.SetExtra(m.Name, markDigest, "")
+	v.SetExtra(m.Name, seen.MarkDigest, "")
 	v.wantHeld(v.account(), m, "may be this machine's")
 	m.Vouched = true
 	expect.Same(t, "State", cloud.Running, expect.Got(v.account().Observe(t.Context(), m))(t).State)
@@ -159,8 +161,8 @@ func TestRecordOfAnotherServer(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
 	record := *running(t, v.account(), m).Record
-	v.SetExtra(m.Name, markOwner, "")
-	v.SetExtra(m.Name, markProviderID, "")
+	v.SetExtra(m.Name, seen.MarkOwner, "")
+	v.SetExtra(m.Name, seen.MarkProviderID, "")
 	m.Asked = cloud.Existed
 	for _, server := range []string{"another", ""} {
 		m.Record = record
@@ -168,7 +170,7 @@ func TestRecordOfAnotherServer(t *testing.T) {
 		m.Record.VSphere.Deletion = infrav1.DeletionAccepted
 		a := v.account()
 		v.wantHeld(a, m, "does not have all of its marks")
-		expect.Same(t, "what is known of its VM", types.ManagedObjectReference{}, a.ledger.recall(m).object)
+		expect.Same(t, "what is known of its VM", types.ManagedObjectReference{}, a.ledger.recall(m).Object)
 		expect.Same(t, "what is known of its deletion", infrav1.CloudDeletion(""), a.ledger.recall(m).deletion)
 	}
 	a, other := v.account(), v.machine("other")
@@ -200,11 +202,11 @@ func TestRestoredWithAnotherID(t *testing.T) {
 		if watch {
 			watched(t, a)
 		}
-		v.wantHeld(a, m, "has the instance UUID "+another+" and not "+idOf(m))
-		v.wantHeld(a, m, "set its instance UUID to "+idOf(m))
+		v.wantHeld(a, m, "has the instance UUID "+another+" and not "+seen.IDOf(m))
+		v.wantHeld(a, m, "set its instance UUID to "+seen.IDOf(m))
 	}
 	expect.Same(t, "clones", 1, v.Calls()["CloneVM_Task"])
-	v.identify(m.Name, idOf(m))
+	v.identify(m.Name, seen.IDOf(m))
 	a := v.account()
 	expect.Same(t, "Record", v.recorded(m.Name), expect.Got(a.Observe(t.Context(), m))(t).Record)
 	deleted(t, a, m)
@@ -218,12 +220,12 @@ func TestBackWithoutMarks(t *testing.T) {
 	m.Record, m.Asked = *running(t, v.account(), m).Record, cloud.Existed
 	folder := v.FolderOf(m.Name).Reference()
 	v.Unregister(m.Name)(folder)
-	v.SetExtra(m.Name, markOwner, "")
-	v.SetExtra(m.Name, markProviderID, "")
+	v.SetExtra(m.Name, seen.MarkOwner, "")
+	v.SetExtra(m.Name, seen.MarkProviderID, "")
 	v.wantHeld(v.account(), m, "does not have all of its marks")
-	v.SetExtra(m.Name, markOwner, m.Key.String())
+	v.SetExtra(m.Name, seen.MarkOwner, m.Key.String())
 	v.wantHeld(v.account(), m, "does not have all of its marks")
-	v.SetExtra(m.Name, markProviderID, m.ProviderID)
+	v.SetExtra(m.Name, seen.MarkProviderID, m.ProviderID)
 	deleted(t, v.account(), m)
 	expect.Same(t, "VMs", 0, len(v.VMs()))
 }
@@ -242,7 +244,7 @@ func TestReferenceUsedAgain(t *testing.T) {
 	watched(t, a)
 	v.wantHeld(a, m, "is another machine's VM now")
 	_, err := a.Delete(t.Context(), m)
-	expect.Says(t, "Delete", err, "look for a VM with the instance UUID "+idOf(m))
+	expect.Says(t, "Delete", err, "look for a VM with the instance UUID "+seen.IDOf(m))
 	if strings.Contains(err.Error(), "set its instance UUID") {
 		t.Errorf("who follows this breaks the other machine: %v", err)
 	}
@@ -254,16 +256,16 @@ func TestInItsPlace(t *testing.T) {
 	t.Parallel()
 	m := plainMachine(t)
 	for name, c := range map[string]struct {
-		there sighting
+		there seen.VM
 		marks bool
 	}{
-		"no marks":        {sighting{ref: vmOf(1), id: "x"}, true},
-		"another machine": {sighting{ref: vmOf(1), id: "x", owner: "secret/other", providerID: "x"}, false},
-		"a folder":        {sighting{ref: types.ManagedObjectReference{Type: "Folder", Value: "group-v1"}}, false},
+		"no marks":        {seen.VM{Ref: vmOf(1), ID: "x"}, true},
+		"another machine": {seen.VM{Ref: vmOf(1), ID: "x", Owner: "secret/other", ProviderID: "x"}, false},
+		"a folder":        {seen.VM{Ref: types.ManagedObjectReference{Type: "Folder", Value: "group-v1"}}, false},
 	} {
-		text := inItsPlace(m, &c.there).Error()
+		text := next.InItsPlace(m, &c.there).Error()
 		expect.Same(t, name, []bool{c.marks, true, false}, []bool{
-			strings.Contains(text, markOwner+"="), strings.Contains(text, "UUID "+idOf(m)), strings.Contains(text, "secret/"),
+			strings.Contains(text, seen.MarkOwner+"="), strings.Contains(text, "UUID "+seen.IDOf(m)), strings.Contains(text, "secret/"),
 		})
 	}
 }
@@ -282,16 +284,16 @@ func TestSightBackInThePass(t *testing.T) {
 	end := p.without("capwin-machines")
 	a := v.account()
 	watched(t, a)
-	f, err := session.Do(t.Context(), a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
+	f, err := session.Do(t.Context(), a.session, func(ctx context.Context, c *vim25.Client) (seen.Found, error) {
 		return byID(ctx, c, p.m)
 	})
 	expect.OK(t, err)
-	expect.Same(t, "found by its id", false, f.vm != nil)
+	expect.Same(t, "found by its id", false, f.VM != nil)
 	held := v.HoldMethod("WaitForUpdatesEx")
 	t.Cleanup(held.Release)
 	s := expect.Got(a.gather(t.Context(), p.m))(t)
 	end(p)
-	expect.Same(t, "found by its name", cloud.Ours, expect.Got(a.byName(t.Context(), p.m, s))(t).whose)
+	expect.Same(t, "found by its name", cloud.Ours, expect.Got(a.byName(t.Context(), p.m, s))(t).Whose)
 }
 
 // TestVouchedIsNoProof: all marks do not prove a VM whose machine has another's identity, also if the owning Machine has it.

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -45,7 +46,7 @@ func TestTasksEventsForgotten(t *testing.T) {
 
 	never := v.machine("never")
 	v.cloneBy(never, never.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
-	wait.Until(t, "the inventory to have it", func() (any, bool) { return nil, a.inventory.seen(never).whose == cloud.Ours })
+	wait.Until(t, "the inventory to have it", func() (any, bool) { return nil, a.inventory.seen(never).Whose == cloud.Ours })
 	v.Count()
 	for range 3 {
 		if vm := expect.Got(a.Observe(t.Context(), never))(t); vm.State != cloud.Creating {
@@ -70,7 +71,7 @@ func TestTasksUnderDRS(t *testing.T) {
 	if calls := v.Count(); calls["PowerOnVM_Task"] != 0 {
 		t.Errorf("calls %v: DRS was not given the time to switch it on", calls)
 	}
-	later(pushTime)
+	later(next.PushTime)
 	for range 3 {
 		if vm := expect.Got(a.Ensure(t.Context(), m))(t); vm.State != cloud.Creating {
 			t.Errorf("Ensure = %+v, want %q", vm, cloud.Creating)
@@ -166,7 +167,7 @@ func TestTasksOfADeadLeader(t *testing.T) {
 		t.Error("a machine is let go although its VM may appear")
 	}
 	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
-	later(lateRequest)
+	later(next.LateRequest)
 	deleted(t, a, m)
 	if vms := v.VMs(); len(vms) != 0 {
 		t.Errorf("VMs %v are left", vms)
@@ -236,9 +237,9 @@ func TestTasksRefusedForTheName(t *testing.T) {
 	watched(t, a)
 	running(t, a, v.machine("other"))
 	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
-	a.ledger.note(m, func(w *work) { w.object = types.ManagedObjectReference{} })
+	a.ledger.note(m, func(w *work) { w.Object = types.ManagedObjectReference{} })
 	fault := soap.WrapVimFault(&types.DuplicateName{Name: m.Name})
-	if err := a.notStarted(m, cloning, fault); !errors.Is(err, errOvertaken) {
+	if err := a.notStarted(m, next.Clone, fault); !errors.Is(err, errOvertaken) {
 		t.Fatalf("notStarted = %v, want it to be overtaken", err)
 	}
 	running(t, a, m)

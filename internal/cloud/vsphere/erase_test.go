@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -44,12 +45,12 @@ func TestErasing(t *testing.T) {
 	compare(t, "of a new process", v, map[string]int{})
 
 	left := v.Extra(m.Name)
-	for _, key := range []string{userDataKey, userDataEncodingKey} {
+	for _, key := range []string{seen.UserDataKey, seen.UserDataEncodingKey} {
 		if value, found := left[key]; found {
 			t.Errorf("the VM has %s = %q", key, value)
 		}
 	}
-	if left["guestinfo.metadata"] == "" || left[markOwner] != "default/m" {
+	if left["guestinfo.metadata"] == "" || left[seen.MarkOwner] != "default/m" {
 		t.Errorf("the VM lost metadata or marks: %v", left)
 	}
 	list()
@@ -177,16 +178,16 @@ func TestFormerLife(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
 	v.FormerLife(map[string]string{
-		reportKey: `{"version":1,"state":"Succeeded"}`, markOwner: "default/former", markProviderID: "vsphere://former",
-		markCluster:  "former/1-2-3",
-		markUserData: taken, userDataKey: "former", userDataEncodingKey: "base64", "guestinfo.other": "is cloned",
+		seen.ReportKey: `{"version":1,"state":"Succeeded"}`, seen.MarkOwner: "default/former", seen.MarkProviderID: "vsphere://former",
+		seen.MarkCluster:  "former/1-2-3",
+		seen.MarkUserData: seen.Taken, seen.UserDataKey: "former", seen.UserDataEncodingKey: "base64", "guestinfo.other": "is cloned",
 	})
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
 	if vm := expect.Got(a.Observe(t.Context(), m))(t); vm.Report != "" || !vm.UserData {
 		t.Errorf("Observe = %+v, want no report, and the user data of this life", vm)
 	}
-	if mark, has := v.Extra(m.Name)[markCluster]; has {
+	if mark, has := v.Extra(m.Name)[seen.MarkCluster]; has {
 		t.Errorf("the clone has the mark %q of a Cluster of its former life", mark)
 	}
 	if has := v.Extra(m.Name); has["guestinfo.other"] != "is cloned" {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/object"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -20,8 +21,8 @@ func TestNodeLeadsToItsVM(t *testing.T) {
 	s := newStage(t)
 	m := s.machine("m")
 	running(t, s.account(), m)
-	inWindows := strings.ToUpper(turned(t, idOf(m)))
-	if strings.EqualFold(inWindows, idOf(m)) {
+	inWindows := strings.ToUpper(turned(t, seen.IDOf(m)))
+	if strings.EqualFold(inWindows, seen.IDOf(m)) {
 		t.Fatalf("Windows shows the UUID %s as it is: the test shows nothing", inWindows)
 	}
 	inCloudProvider := turned(t, inWindows)
@@ -29,7 +30,7 @@ func TestNodeLeadsToItsVM(t *testing.T) {
 	if err != nil || found == nil {
 		t.Fatalf("VM of BIOS UUID %s: %v, %v", inCloudProvider, found, err)
 	}
-	expect.Same(t, "providerID", m.ProviderID, scheme+inCloudProvider)
+	expect.Same(t, "providerID", m.ProviderID, seen.Scheme+inCloudProvider)
 }
 
 // turned turns the bytes of the first three groups round.

@@ -6,6 +6,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -47,30 +49,30 @@ func TestBackAfterItWasGone(t *testing.T) {
 	watched(t, a)
 	a.ledger.strike(m, "", a.now())
 	expect.Got(a.Delete(t.Context(), m))(t)
-	expect.Same(t, "what is done", switchingOff, a.ledger.recall(m).job.act)
+	expect.Same(t, "what is done", next.SwitchOff, a.ledger.recall(m).job.Act)
 }
 
 // TestSawAfterDeletion: an accepted deletion came to nothing if the VM is seen, unless it is being destroyed.
 func TestSawAfterDeletion(t *testing.T) {
 	t.Parallel()
-	vm := &sighting{ref: vmOf(1)}
+	vm := &seen.VM{Ref: vmOf(1)}
 	for name, c := range map[string]struct {
-		found found
-		job   act
+		found seen.Found
+		job   next.Act
 		kept  bool
 	}{
-		"ours":               {found{cloud.Ours, vm}, "", false},
-		"ours, switched off": {found{cloud.Ours, vm}, switchingOff, false},
-		"being destroyed":    {found{cloud.Ours, vm}, destroying, true},
-		"cannot be read":     {found{cloud.Unseen, vm}, "", false},
-		"not proved":         {found{cloud.Unproved, vm}, "", false},
-		"another's":          {found{cloud.Foreign, vm}, "", true},
-		"nothing":            {found{}, "", true},
+		"ours":               {seen.Found{Whose: cloud.Ours, VM: vm}, "", false},
+		"ours, switched off": {seen.Found{Whose: cloud.Ours, VM: vm}, next.SwitchOff, false},
+		"being destroyed":    {seen.Found{Whose: cloud.Ours, VM: vm}, next.Destroy, true},
+		"cannot be read":     {seen.Found{Whose: cloud.Unseen, VM: vm}, "", false},
+		"not proved":         {seen.Found{Whose: cloud.Unproved, VM: vm}, "", false},
+		"another's":          {seen.Found{Whose: cloud.Foreign, VM: vm}, "", true},
+		"nothing":            {seen.Found{}, "", true},
 	} {
 		var a account
 		m := plainMachine(t)
-		a.ledger.note(m, func(w *work) { w.deletion, w.job.act = infrav1.DeletionAccepted, c.job })
-		a.saw(m, &survey{}, c.found)
+		a.ledger.note(m, func(w *work) { w.deletion, w.job.Act = infrav1.DeletionAccepted, c.job })
+		a.saw(m, &next.Survey{}, c.found)
 		expect.Same(t, name, c.kept, a.ledger.recall(m).deletion == infrav1.DeletionAccepted)
 	}
 }

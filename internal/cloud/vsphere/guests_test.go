@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -45,11 +46,11 @@ func through(t *testing.T, v *stage, guards ...vcenter.Guard) (a *account, calls
 // crowdOf is what a vCenter has of a VM of ours that runs.
 func crowdOf(m cloud.Machine) string {
 	return vcenter.Property("name", "xsd:string", m.Name) +
-		vcenter.Property("config.instanceUuid", "xsd:string", idOf(m)) +
+		vcenter.Property("config.instanceUuid", "xsd:string", seen.IDOf(m)) +
 		vcenter.Property("runtime.powerState", "VirtualMachinePowerState", "poweredOn") +
 		vcenter.Property("runtime.connectionState", "VirtualMachineConnectionState", "connected") +
 		vcenter.Property("guest.ipAddress", "xsd:string", "10.0.0.1") +
-		vcenter.Extra(markOwner, m.Key.String()) + vcenter.Extra(markProviderID, m.ProviderID)
+		vcenter.Extra(seen.MarkOwner, m.Key.String()) + vcenter.Extra(seen.MarkProviderID, m.ProviderID)
 }
 
 // TestSyncedAmongMany: among 10,000 VMs of others, of which 60 are Linux nodes with 2,000 addresses each, as kube-proxy's mode
@@ -81,8 +82,8 @@ func TestSyncedAmongMany(t *testing.T) {
 	if n, most := calls("WaitForUpdatesEx"), others/100+6; n > most {
 		t.Errorf("%d waits, want at most %d", n, most)
 	}
-	expect.Same(t, "the VM of the machine", cloud.Ours, a.inventory.seen(m).whose)
-	expect.Same(t, "its address", "10.0.0.1", a.inventory.seen(m).vm.address)
+	expect.Same(t, "the VM of the machine", cloud.Ours, a.inventory.seen(m).Whose)
+	expect.Same(t, "its address", "10.0.0.1", a.inventory.seen(m).VM.Address)
 	expect.Same(t, "VMs of others", true, len(a.inventory.others) >= others)
 }
 
@@ -101,8 +102,8 @@ func TestSyncedWithAddresses(t *testing.T) {
 	w.awaitTimes(t, machines, 1)
 	for _, m := range machines {
 		found := a.inventory.seen(m)
-		if found.whose != cloud.Ours || found.vm.address != "10.0.0.1" {
-			t.Fatalf("%s is %s, %+v, when it is woken", m.Name, found.whose, found.vm)
+		if found.Whose != cloud.Ours || found.VM.Address != "10.0.0.1" {
+			t.Fatalf("%s is %s, %+v, when it is woken", m.Name, found.Whose, found.VM)
 		}
 		expect.Same(t, "keys", 1, w.times(m.Key))
 	}
@@ -140,10 +141,10 @@ func TestBurst(t *testing.T) {
 	others := func() int { return calls("") - calls("WaitForUpdatesEx") }
 	all := others()
 	for n := range 3 {
-		v.SetExtra(m.Name, reportKey, fmt.Sprint(n))
+		v.SetExtra(m.Name, seen.ReportKey, fmt.Sprint(n))
 		wait.Until(t, "the report", func() (any, bool) {
-			got := a.inventory.seen(m).vm
-			return got, got.report == fmt.Sprint(n)
+			got := a.inventory.seen(m).VM
+			return got, got.Report == fmt.Sprint(n)
 		})
 	}
 	expect.Same(t, "calls for changes, besides the wait for them", all, others())
@@ -153,7 +154,7 @@ func guestsKnown(a *account) (n int) {
 	a.inventory.mu.Lock()
 	defer a.inventory.mu.Unlock()
 	for _, s := range a.inventory.vms {
-		if s.guest {
+		if s.Guest {
 			n++
 		}
 	}
@@ -177,7 +178,7 @@ func TestGuestsDoNotCome(t *testing.T) {
 	w := watchOn(t, a)
 	w.awaitTimes(t, []cloud.Machine{m}, 1)
 	m.Asked = cloud.Existed
-	expect.Same(t, "what the inventory has, for a machine that had a VM", cloud.Unseen, a.inventory.seen(m).whose)
+	expect.Same(t, "what the inventory has, for a machine that had a VM", cloud.Unseen, a.inventory.seen(m).Whose)
 	expect.Same(t, "state", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)
 }
 
@@ -201,18 +202,19 @@ func TestListedAgain(t *testing.T) {
 
 // TestTakenOffTheList: a VM that is not ours any more is taken off the list with the next one that is added to it.
 func TestTakenOffTheList(t *testing.T) {
+	unmarked := map[string]any{seen.ExtraConfig(seen.MarkOwner): nil, seen.ExtraConfig(seen.MarkProviderID): nil}
 	t.Parallel()
 	i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
 	const modify = "modify"
 	enters(i, "vm", m, "r")
 	add, remove := i.unlisted()
 	expect.Same(t, "to add and remove", []int{1, 0}, []int{len(add), len(remove)})
-	i.update(appeared("vm", modify, map[string]any{extraConfig(markOwner): nil, extraConfig(markProviderID): nil}))
+	i.update(appeared("vm", modify, unmarked))
 	add, remove = i.unlisted()
 	expect.Same(t, "to add and remove, without a VM that is new", []int{0, 0}, []int{len(add), len(remove)})
 	i.update(appeared("vm", modify, oursAs(m)))
-	expect.Same(t, "when it has its marks again", "r", i.seen(m).vm.report)
-	i.update(appeared("vm", modify, map[string]any{extraConfig(markOwner): nil, extraConfig(markProviderID): nil}))
+	expect.Same(t, "when it has its marks again", "r", i.seen(m).VM.Report)
+	i.update(appeared("vm", modify, unmarked))
 	enters(i, "new", other, "s")
 	add, remove = i.unlisted()
 	expect.Same(t, "to add and remove, with a VM that is new", []int{1, 1}, []int{len(add), len(remove)})

@@ -11,6 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -25,9 +27,9 @@ func Inspect(
 	}
 	found := inspect.Run(ctx, inspect.Subject{
 		Session: s, Spec: spec, Count: count, Now: time.Now, Progress: progress,
-		Server: cloud.Clean(strings.TrimSpace(string(credentials["server"])), maxName),
+		Server: cloud.Clean(strings.TrimSpace(string(credentials["server"])), seen.MaxName),
 		Changes: func(at places.Placement) []types.BaseVirtualDeviceConfigSpec {
-			return adapterChanges(at, nil)
+			return request.AdapterChanges(at, nil)
 		},
 	})
 	return found, s.Close(context.WithoutCancel(ctx))

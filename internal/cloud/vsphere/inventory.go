@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 )
 
 // What an inventory holds, in bytes. Others' VMs and the reports of ours have a room of their own, so that neither takes that of
@@ -27,13 +28,13 @@ const (
 // marks do. It can prove that a VM exists; absence.go says what it is worth that a VM is not in it.
 type inventory struct {
 	mu      sync.Mutex
-	synced  bool                                       // up to date, but for the time that a change takes to arrive
-	vms     map[types.ManagedObjectReference]*sighting // with one of our marks, or ours by their reference
-	ours    map[string]types.ManagedObjectReference    // by provider id
-	others  map[string]other                           // by the value of their reference
-	size    int                                        // of vms, without their reports
-	reports int                                        // bytes
-	foreign int                                        // size of others
+	synced  bool                                      // up to date, but for the time that a change takes to arrive
+	vms     map[types.ManagedObjectReference]*seen.VM // with one of our marks, or ours by their reference
+	ours    map[string]types.ManagedObjectReference   // by provider id
+	others  map[string]other                          // by the value of their reference
+	size    int                                       // of vms, without their reports
+	reports int                                       // bytes
+	foreign int                                       // size of others
 	missing missing
 	guests  guests
 }
@@ -44,7 +45,7 @@ func (i *inventory) begin() []cloud.Key {
 	defer i.mu.Unlock()
 	keys := i.keys()
 	i.synced, i.size, i.reports, i.foreign, i.missing = false, 0, 0, 0, missing{}
-	i.vms = map[types.ManagedObjectReference]*sighting{}
+	i.vms = map[types.ManagedObjectReference]*seen.VM{}
 	i.ours = map[string]types.ManagedObjectReference{}
 	i.others = map[string]other{}
 	i.guests.begin()
@@ -98,12 +99,12 @@ func (i *inventory) update(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.
 		return appendOwner(byRecord, s)
 	}
 	if s == nil {
-		s = &sighting{ref: vmRef(strings.Clone(u.Obj.Value)), partial: counted}
+		s = &seen.VM{Ref: vmRef(strings.Clone(u.Obj.Value)), Partial: counted}
 		if i.synced {
-			s.came = time.Now()
+			s.Came = time.Now()
 		}
 	}
-	s.partial, s.byRecord = counted, len(byRecord) > 0
+	s.Partial, s.ByRecord = counted, len(byRecord) > 0
 	keys := change(*s, s, u, byRecord)
 	if !i.keep(s) && !counted {
 		i.missing.vms++
@@ -112,15 +113,15 @@ func (i *inventory) update(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.
 }
 
 // change applies a change to a VM. It returns no keys when it is still as it was before, in all that we keep.
-func change(before sighting, s *sighting, u types.ObjectUpdate, byRecord []cloud.Key) []cloud.Key {
+func change(before seen.VM, s *seen.VM, u types.ObjectUpdate, byRecord []cloud.Key) []cloud.Key {
 	for _, c := range u.ChangeSet {
-		s.set(c.Name, c.Val)
+		s.Set(c.Name, c.Val)
 	}
-	if !s.partial && reflect.DeepEqual(before, *s) {
+	if !s.Partial && reflect.DeepEqual(before, *s) {
 		return nil
 	}
 	keys := appendOwner(byRecord, &before)
-	if s.owner != before.owner {
+	if s.Owner != before.Owner {
 		keys = appendOwner(keys, s)
 	}
 	return keys
@@ -132,7 +133,7 @@ func vmRef(value string) types.ManagedObjectReference {
 }
 
 // take takes a VM out, to be changed or dropped; nil if it is not there.
-func (i *inventory) take(ref types.ManagedObjectReference) *sighting {
+func (i *inventory) take(ref types.ManagedObjectReference) *seen.VM {
 	ref = vmRef(ref.Value)
 	if o, there := i.others[ref.Value]; there {
 		i.foreign -= o.size(ref.Value)
@@ -143,97 +144,97 @@ func (i *inventory) take(ref types.ManagedObjectReference) *sighting {
 	if s == nil {
 		return nil
 	}
-	i.size -= s.size()
-	i.reports -= s.reported()
-	i.missing.reports -= s.withheld
+	i.size -= sizeOf(s)
+	i.reports -= reported(s)
+	i.missing.reports -= s.Withheld
 	delete(i.vms, ref)
-	if i.ours[s.providerID] == ref {
-		delete(i.ours, s.providerID)
+	if i.ours[s.ProviderID] == ref {
+		delete(i.ours, s.ProviderID)
 	}
 	return s
 }
 
 // keep puts a VM in if there is room. One that is in the list of ours remains among them until it is taken off that.
-func (i *inventory) keep(s *sighting) bool {
-	if !s.isOurs() && s.cluster == "" && !i.guests.listed[s.ref] {
+func (i *inventory) keep(s *seen.VM) bool {
+	if !isOurs(s) && s.Cluster == "" && !i.guests.listed[s.Ref] {
 		return i.keepOther(s)
 	}
-	if i.size+s.size() > maxInventory {
+	if i.size+sizeOf(s) > maxInventory {
 		return false
 	}
-	if i.reports+s.reported() > maxReports {
-		s.report, s.withheld = "", s.reported()
+	if i.reports+reported(s) > maxReports {
+		s.Report, s.Withheld = "", reported(s)
 	}
-	i.size += s.size()
-	i.reports += s.reported()
-	i.missing.reports += s.withheld
-	i.vms[s.ref] = s
-	if s.providerID != "" && (scheme+s.id == s.providerID || i.ours[s.providerID].Value == "") {
+	i.size += sizeOf(s)
+	i.reports += reported(s)
+	i.missing.reports += s.Withheld
+	i.vms[s.Ref] = s
+	if s.ProviderID != "" && (seen.Scheme+s.ID == s.ProviderID || i.ours[s.ProviderID].Value == "") {
 		// If a person clones our VM, the copy has our marks but not our id.
-		i.ours[s.providerID] = s.ref
+		i.ours[s.ProviderID] = s.Ref
 	}
-	if s.isOurs() && !i.guests.listed[s.ref] {
+	if isOurs(s) && !i.guests.listed[s.Ref] {
 		i.guests.wake()
 	}
 	return true
 }
 
 // isOurs says that the VM has a mark of ours, or that the record of a machine names it.
-func (s *sighting) isOurs() bool { return s.owner != "" || s.providerID != "" || s.byRecord }
+func isOurs(s *seen.VM) bool { return s.Owner != "" || s.ProviderID != "" || s.ByRecord }
 
 // size is what the VM takes in the inventory without its report, in bytes.
-func (s *sighting) size() int {
-	size := perVM + len(s.ref.Value) + len(s.parent) + len(s.name) + len(s.id) + len(s.owner) +
-		len(s.providerID) + len(s.cluster) + len(s.digest) + len(s.power) + len(s.connection) + len(s.address)
-	for _, ip := range s.nics {
+func sizeOf(s *seen.VM) int {
+	size := perVM + len(s.Ref.Value) + len(s.Parent) + len(s.Name) + len(s.ID) + len(s.Owner) +
+		len(s.ProviderID) + len(s.Cluster) + len(s.Digest) + len(s.Power) + len(s.Connection) + len(s.Address)
+	for _, ip := range s.NICs {
 		size += len(ip) + 16
 	}
 	return size
 }
 
 // reported is what the report takes. The one that is longer than a report can be is a constant.
-func (s *sighting) reported() int {
-	if len(s.report) > cloud.MaxReport {
+func reported(s *seen.VM) int {
+	if len(s.Report) > cloud.MaxReport {
 		return 0
 	}
-	return len(s.report)
+	return len(s.Report)
 }
 
 // find returns m's VM if the inventory is up to date and has all of it: by its marks or, as a person may have changed them, by
 // the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report,
 // so a machine that had none yet does not wait for that, nor does one whose VM has just come; its user data count as given until
 // the vCenter has said so.
-func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) found {
+func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) seen.Found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]
-	if s == nil || s.whose(m, byItsID) != cloud.Ours {
+	if s == nil || s.Whose(m, seen.ByID) != cloud.Ours {
 		s = i.recorded(m, recorded.Value)
 	}
-	if s == nil || !i.synced || s.partial || s.withheld > 0 {
-		return found{}
+	if s == nil || !i.synced || s.Partial || s.Withheld > 0 {
+		return seen.Found{}
 	}
-	if !s.guest && (m.Settled || m.Asked == cloud.Existed && !s.hasJustCome()) {
-		return found{}
+	if !s.Guest && (m.Settled || m.Asked == cloud.Existed && !hasJustCome(s)) {
+		return seen.Found{}
 	}
 	copied := *s
-	copied.userData = s.userData || !s.guest
-	return found{cloud.Ours, &copied}
+	copied.UserData = s.UserData || !s.Guest
+	return seen.Found{Whose: cloud.Ours, VM: &copied}
 }
 
 // hasJustCome says that the vCenter may yet report what its guest reports: VMs that come in the same seconds are listed together.
-func (s *sighting) hasJustCome() bool { return time.Since(s.came) < guestsTime }
+func hasJustCome(s *seen.VM) bool { return time.Since(s.Came) < guestsTime }
 
 // recorded finds a VM by a machine's record. One that counted as a stranger's until now is asked for all that is known of ours.
-func (i *inventory) recorded(m cloud.Machine, ref string) *sighting {
-	if o, there := i.others[ref]; there && o.id == idOf(m) {
+func (i *inventory) recorded(m cloud.Machine, ref string) *seen.VM {
+	if o, there := i.others[ref]; there && o.id == seen.IDOf(m) {
 		s := i.take(vmRef(ref))
-		s.byRecord = true
-		if !i.keep(s) && !s.partial {
+		s.ByRecord = true
+		if !i.keep(s) && !s.Partial {
 			i.missing.vms++
 		}
 	}
-	if s := i.vms[vmRef(ref)]; s != nil && s.whose(m, byReference) == cloud.Ours {
+	if s := i.vms[vmRef(ref)]; s != nil && s.Whose(m, seen.ByReference) == cloud.Ours {
 		return s
 	}
 	return nil
@@ -242,12 +243,12 @@ func (i *inventory) recorded(m cloud.Machine, ref string) *sighting {
 // mayHave says that a VM has m's marks, id or name.
 func (i *inventory) mayHave(m cloud.Machine) bool {
 	for _, s := range i.vms {
-		if s.name == m.Name || s.id == idOf(m) || s.providerID == m.ProviderID {
+		if s.Name == m.Name || s.ID == seen.IDOf(m) || s.ProviderID == m.ProviderID {
 			return true
 		}
 	}
 	for _, o := range i.others {
-		if o.name == m.Name || o.id == idOf(m) {
+		if o.name == m.Name || o.id == seen.IDOf(m) {
 			return true
 		}
 	}
@@ -262,11 +263,11 @@ func (i *inventory) keys() []cloud.Key {
 	return keys
 }
 
-func appendOwner(keys []cloud.Key, s *sighting) []cloud.Key {
+func appendOwner(keys []cloud.Key, s *seen.VM) []cloud.Key {
 	if s == nil {
 		return keys
 	}
-	namespace, name, ok := strings.Cut(s.owner, "/")
+	namespace, name, ok := strings.Cut(s.Owner, "/")
 	if !ok {
 		return keys
 	}

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -28,13 +30,15 @@ func extra(value string) types.OptionValue { return types.OptionValue{Value: val
 
 func oursAs(m cloud.Machine) map[string]any {
 	return map[string]any{
-		"config.instanceUuid": idOf(m), extraConfig(markOwner): extra(m.Key.String()), extraConfig(markProviderID): extra(m.ProviderID),
+		"config.instanceUuid":                 seen.IDOf(m),
+		seen.ExtraConfig(seen.MarkOwner):      extra(m.Key.String()),
+		seen.ExtraConfig(seen.MarkProviderID): extra(m.ProviderID),
 	}
 }
 
 // reports is what the guest of a VM of ours reports.
 func reports(report string) map[string]any {
-	return map[string]any{extraConfig(reportKey): extra(report)}
+	return map[string]any{seen.ExtraConfig(seen.ReportKey): extra(report)}
 }
 
 // enters has a VM of ours enter, with its report.
@@ -44,7 +48,9 @@ func enters(i *inventory, name string, m cloud.Machine, report string) {
 }
 
 // seen is what is found of a machine that has no record.
-func (i *inventory) seen(m cloud.Machine) found { return i.find(m, types.ManagedObjectReference{}) }
+func (i *inventory) seen(m cloud.Machine) seen.Found {
+	return i.find(m, types.ManagedObjectReference{})
+}
 
 func fresh() *inventory {
 	var i inventory
@@ -72,12 +78,12 @@ func TestInventoryIsBounded(t *testing.T) {
 		},
 		"states": func(int) map[string]any {
 			return map[string]any{
-				"runtime.powerState":      types.VirtualMachinePowerState(long[:maxMark]),
-				"runtime.connectionState": types.VirtualMachineConnectionState(long[:maxMark]),
+				"runtime.powerState":      types.VirtualMachinePowerState(long[:seen.MaxMark]),
+				"runtime.connectionState": types.VirtualMachineConnectionState(long[:seen.MaxMark]),
 			}
 		},
 		"addresses": func(int) map[string]any {
-			return map[string]any{extraConfig(markOwner): extra("a/b"), "guest.net": nics}
+			return map[string]any{seen.ExtraConfig(seen.MarkOwner): extra("a/b"), "guest.net": nics}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +100,7 @@ func TestInventoryIsBounded(t *testing.T) {
 				t.Errorf("%d, %d and %d bytes, %d VMs, %d of ours", i.size, i.reports, i.foreign, len(i.vms), len(i.ours))
 			}
 			for _, s := range i.vms {
-				if len(s.name) > maxName || len(s.id) > maxMark || len(s.nics) > maxAddresses || s.ref.ServerGUID != "" {
+				if len(s.Name) > seen.MaxName || len(s.ID) > seen.MaxMark || len(s.NICs) > seen.MaxAddresses || s.Ref.ServerGUID != "" {
 					t.Fatalf("kept: %.300v", *s)
 				}
 			}
@@ -126,45 +132,7 @@ func TestOthersLeaveRoom(t *testing.T) {
 		i.update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindEnter, nil))
 	}
 	enters(i, "ours", m, "r")
-	expect.Same(t, "what is found", cloud.Ours, i.seen(m).whose)
-}
-
-// TestLongTexts: a name and a mark are kept up to the last byte that they may have. A longer one counts as none.
-func TestLongTexts(t *testing.T) {
-	t.Parallel()
-	for path, kept := range map[string]func(*sighting) string{
-		"name":                      func(s *sighting) string { return s.name },
-		"config.instanceUuid":       func(s *sighting) string { return s.id },
-		"guest.ipAddress":           func(s *sighting) string { return s.address },
-		extraConfig(markOwner):      func(s *sighting) string { return s.owner },
-		extraConfig(markProviderID): func(s *sighting) string { return s.providerID },
-		extraConfig(markCluster):    func(s *sighting) string { return s.cluster },
-		"runtime.powerState":        func(s *sighting) string { return string(s.power) },
-		"runtime.connectionState":   func(s *sighting) string { return string(s.connection) },
-		"guest.net":                 func(s *sighting) string { return s.nics[0] },
-	} {
-		limit := 512
-		if path == "name" {
-			limit = 320
-		}
-		for length, want := range map[int]int{limit: limit, limit + 1: 0} {
-			text := strings.Repeat("x", length)
-			value := map[string]any{
-				"runtime.powerState":      types.VirtualMachinePowerState(text),
-				"runtime.connectionState": types.VirtualMachineConnectionState(text),
-				"guest.net":               types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{{IpAddress: []string{text}}}},
-			}[path]
-			switch {
-			case strings.HasPrefix(path, "config.extraConfig"):
-				value = extra(text)
-			case value == nil:
-				value = text
-			}
-			var s sighting
-			s.set(path, value)
-			expect.Same(t, fmt.Sprint("bytes kept of ", length, " of ", path), want, len(kept(&s)))
-		}
-	}
+	expect.Same(t, "what is found", cloud.Ours, i.seen(m).Whose)
 }
 
 // TestPartIsNotBelieved: of a VM that was left out, or of whose guest nothing was reported, not all is known; then the vCenter is
@@ -187,33 +155,33 @@ func TestPartIsNotBelieved(t *testing.T) {
 		}
 		i.updateGuest(appeared("vm", enter, nil))
 		expect.Same(t, "keys where "+name, []cloud.Key{m.Key}, keys)
-		expect.Same(t, "what is found where "+name, cloud.Unseen, i.seen(m).whose)
+		expect.Same(t, "what is found where "+name, cloud.Unseen, i.seen(m).Whose)
 		expect.Same(t, "another is lacked where "+name, false, i.lacks(machineOf(t, "other", infrav1.WindowsMachineSpec{})))
 		i.update(appeared("vm", enter, oursAs(m)))
-		expect.Same(t, "what is found when it has entered, where "+name, cloud.Ours, i.seen(m).whose)
+		expect.Same(t, "what is found when it has entered, where "+name, cloud.Ours, i.seen(m).Whose)
 	}
 	i := fresh()
 	i.update(appeared("vm", enter, oursAs(m)))
-	expect.Same(t, "the VM of a machine that had none before", cloud.Ours, i.seen(m).whose)
+	expect.Same(t, "the VM of a machine that had none before", cloud.Ours, i.seen(m).Whose)
 	m.Asked = cloud.Existed
-	expect.Same(t, "a VM that has just come", cloud.Ours, i.seen(m).whose)
+	expect.Same(t, "a VM that has just come", cloud.Ours, i.seen(m).Whose)
 	settled := m
 	settled.Settled = true
-	expect.Same(t, "one that has just come back", cloud.Unseen, i.seen(settled).whose)
-	i.vms[vmRef("vm")].came = time.Now().Add(-guestsTime)
-	expect.Same(t, "a VM of whose guest nothing was reported", cloud.Unseen, i.seen(m).whose)
+	expect.Same(t, "one that has just come back", cloud.Unseen, i.seen(settled).Whose)
+	i.vms[vmRef("vm")].Came = time.Now().Add(-guestsTime)
+	expect.Same(t, "a VM of whose guest nothing was reported", cloud.Unseen, i.seen(m).Whose)
 	expect.Same(t, "keys of a change before its guest is known", 0, len(i.updateGuest(appeared("vm", modify, reports("r")))))
 	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.updateGuest(appeared("vm", enter, nil)))
-	expect.Same(t, "what is found", cloud.Ours, i.seen(m).whose)
+	expect.Same(t, "what is found", cloud.Ours, i.seen(m).Whose)
 	i.updateGuest(appeared("vm", types.ObjectUpdateKindLeave, nil))
-	expect.Same(t, "a VM that has left the list", cloud.Unseen, i.seen(m).whose)
+	expect.Same(t, "a VM that has left the list", cloud.Unseen, i.seen(m).Whose)
 
 	i = fresh()
 	i.update(appeared("late", enter, map[string]any{"name": m.Name}))
 	i.update(appeared("late", modify, oursAs(m)))
 	i.updateGuest(appeared("late", enter, reports("r")))
-	expect.Same(t, "a VM that got its marks late", cloud.Ours, i.seen(m).whose)
-	expect.Same(t, "its name", m.Name, i.seen(m).vm.name)
+	expect.Same(t, "a VM that got its marks late", cloud.Ours, i.seen(m).Whose)
+	expect.Same(t, "its name", m.Name, i.seen(m).VM.Name)
 }
 
 // TestByRecord: a VM without marks is found by the reference in the machine's record and its id, and by both alone.
@@ -222,17 +190,17 @@ func TestByRecord(t *testing.T) {
 	m, other := machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
 	m.Asked = cloud.Existed
 	i, ref := fresh(), vmRef("vm")
-	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": idOf(m)}))
-	expect.Same(t, "without a record", cloud.Unseen, i.seen(m).whose)
-	expect.Same(t, "by another machine", cloud.Unseen, i.find(other, ref).whose)
+	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": seen.IDOf(m)}))
+	expect.Same(t, "without a record", cloud.Unseen, i.seen(m).Whose)
+	expect.Same(t, "by another machine", cloud.Unseen, i.find(other, ref).Whose)
 	expect.Same(t, "still a stranger's", 1, len(i.others))
-	expect.Same(t, "before its guest is known", cloud.Unseen, i.find(m, ref).whose)
+	expect.Same(t, "before its guest is known", cloud.Unseen, i.find(m, ref).Whose)
 	add, _ := i.unlisted()
 	expect.Same(t, "to be listed", []types.ManagedObjectReference{ref}, add)
 	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.updateGuest(appeared("vm", types.ObjectUpdateKindEnter, nil), m.Key))
-	expect.Same(t, "by its record", cloud.Ours, i.find(m, ref).whose)
-	expect.Same(t, "by another machine with its record", cloud.Unseen, i.find(other, ref).whose)
-	expect.Same(t, "not by another reference", cloud.Unseen, i.find(m, vmRef("vm-2")).whose)
+	expect.Same(t, "by its record", cloud.Ours, i.find(m, ref).Whose)
+	expect.Same(t, "by another machine with its record", cloud.Unseen, i.find(other, ref).Whose)
+	expect.Same(t, "not by another reference", cloud.Unseen, i.find(m, vmRef("vm-2")).Whose)
 }
 
 // TestReportTooLong: a report at the limit is kept, and one beyond becomes one that no one can read.
@@ -244,9 +212,9 @@ func TestReportTooLong(t *testing.T) {
 		want := min(length, cloud.MaxReport+1)
 		i := fresh()
 		enters(i, "vm", m, strings.Repeat("r", length))
-		expect.Same(t, fmt.Sprint("bytes of a report of ", length), want, len(i.seen(m).vm.report))
+		expect.Same(t, fmt.Sprint("bytes of a report of ", length), want, len(i.seen(m).VM.Report))
 	}
-	if _, err := plan.DecodeReport([]byte(tooLong)); err == nil {
+	if _, err := plan.DecodeReport([]byte(seen.TooLong)); err == nil {
 		t.Error("what stands for a long report can be read")
 	}
 }
@@ -264,17 +232,17 @@ func TestNews(t *testing.T) {
 
 	i = fresh()
 	half := oursAs(m)
-	delete(half, extraConfig(markProviderID))
+	delete(half, seen.ExtraConfig(seen.MarkProviderID))
 	i.update(appeared("half", enter, half))
 	i.updateGuest(appeared("half", enter, nil))
-	i.update(appeared("half", modify, map[string]any{extraConfig(markProviderID): extra(m.ProviderID)}))
-	expect.Same(t, "a VM that got its second mark late", cloud.Ours, i.seen(m).whose)
+	i.update(appeared("half", modify, map[string]any{seen.ExtraConfig(seen.MarkProviderID): extra(m.ProviderID)}))
+	expect.Same(t, "a VM that got its second mark late", cloud.Ours, i.seen(m).Whose)
 
 	i = fresh()
 	other := m
 	other.Key.Name = "other"
 	enters(i, "others", other, "r")
-	expect.Same(t, "a VM that another machine owns", cloud.Unseen, i.seen(m).whose)
+	expect.Same(t, "a VM that another machine owns", cloud.Unseen, i.seen(m).Whose)
 }
 
 // TestLastRoom: a VM that just finds room is kept.
@@ -286,37 +254,23 @@ func TestLastRoom(t *testing.T) {
 		enters(measured, "vm", m, "r")
 		i.size = maxInventory - measured.size + over
 		enters(i, "vm", m, "r")
-		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, i.seen(m).whose)
+		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, i.seen(m).Whose)
 		expect.Same(t, "some are left out", over > 0, i.missing.vms > 0)
-	}
-}
-
-// TestOption: what is no option has no text.
-func TestOption(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		value any
-		want  string
-	}{
-		"none": {nil, ""}, "a text": {"x", ""}, "an option": {extra("x"), "x"}, "a pointer": {&types.OptionValue{Value: "x"}, "x"},
-		"no option at all": {(*types.OptionValue)(nil), ""}, "a number": {types.OptionValue{Value: 1}, ""},
-	} {
-		expect.Same(t, name, c.want, option(c.value))
 	}
 }
 
 // TestSize: each text of a VM counts, and none twice.
 func TestSize(t *testing.T) {
 	t.Parallel()
-	s := sighting{
-		ref: vmRef("1"), name: "4444", id: "88888888", owner: strings.Repeat("o", 16),
-		providerID: strings.Repeat("p", 32), cluster: strings.Repeat("c", 64), power: "x", connection: "yy", address: "zzzz",
-		report: strings.Repeat("r", cloud.MaxReport), nics: []string{"a", "bb"},
+	s := seen.VM{
+		Ref: vmRef("1"), Name: "4444", ID: "88888888", Owner: strings.Repeat("o", 16),
+		ProviderID: strings.Repeat("p", 32), Cluster: strings.Repeat("c", 64), Power: "x", Connection: "yy", Address: "zzzz",
+		Report: strings.Repeat("r", cloud.MaxReport), NICs: []string{"a", "bb"},
 	}
-	expect.Same(t, "bytes", 512+1+4+8+16+32+64+1+2+4+1+16+2+16, s.size())
-	expect.Same(t, "bytes of the report", cloud.MaxReport, s.reported())
-	s.report = tooLong
-	expect.Same(t, "bytes of what stands for a long report", 0, s.reported())
+	expect.Same(t, "bytes", 512+1+4+8+16+32+64+1+2+4+1+16+2+16, sizeOf(&s))
+	expect.Same(t, "bytes of the report", cloud.MaxReport, reported(&s))
+	s.Report = seen.TooLong
+	expect.Same(t, "bytes of what stands for a long report", 0, reported(&s))
 }
 
 // TestBeginsAnew: of what an inventory knew before a new list, nothing takes room from what the list has, and nothing is proved
@@ -335,4 +289,56 @@ func TestBeginsAnew(t *testing.T) {
 	expect.Same(t, "VMs", []int{0, 0, 0}, []int{len(i.vms), len(i.ours), len(i.others)})
 	expect.Same(t, "nothing is missing", true, i.missing == missing{})
 	expect.Same(t, "guests that are listed", 0, len(i.guests.listed))
+}
+
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+	type property = types.PropertyChange
+	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, changes ...property) types.ObjectUpdate {
+		return types.ObjectUpdate{Kind: kind, Obj: ref, ChangeSet: changes}
+	}
+	is := func(name string, value any) types.PropertyChange { return types.PropertyChange{Name: name, Val: value} }
+	marks := []types.PropertyChange{
+		is(seen.ExtraConfig(seen.MarkOwner), types.OptionValue{Value: "default/m"}),
+		is(seen.ExtraConfig(seen.MarkProviderID), types.OptionValue{Value: m.ProviderID}),
+	}
+	var i inventory
+	i.begin()
+	if keys := i.update(change(types.ObjectUpdateKindEnter, ref, is("name", m.Name))); len(keys) != 0 {
+		t.Errorf("a VM without marks concerns %v", keys)
+	}
+	keys := i.update(change(types.ObjectUpdateKindModify, ref, append(marks, is("config.instanceUuid", seen.IDOf(m)))...))
+	if diff := cmp.Diff([]cloud.Key{m.Key}, keys); diff != "" {
+		t.Errorf("marks that come later (-want +got):\n%s", diff)
+	}
+	i.updateGuest(change(types.ObjectUpdateKindEnter, ref))
+	if i.seen(m).VM != nil {
+		t.Error("an inventory that is not complete knows the VM")
+	}
+	if diff := cmp.Diff([]cloud.Key{m.Key}, i.complete()); diff != "" {
+		t.Errorf("keys of all (-want +got):\n%s", diff)
+	}
+	copied := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
+	i.update(change(types.ObjectUpdateKindEnter, copied,
+		append(marks, is("name", "copy"), is("config.instanceUuid", "11111111-1111-1111-1111-111111111111"))...))
+	if s := i.seen(m).VM; s == nil || s.Ref != ref {
+		t.Errorf("find = %+v, want the VM and not its clone", s)
+	}
+	i.update(change(types.ObjectUpdateKindEnter, ref, is("runtime.powerState", types.VirtualMachinePowerStatePoweredOn)))
+	if s := i.seen(m).VM; s == nil || s.Name != m.Name || s.Off() {
+		t.Errorf("find = %+v after it entered once more, want all that was known and the change", s)
+	}
+	i.lose()
+	if i.seen(m).VM != nil {
+		t.Error("an inventory that gets no changes answers")
+	}
+	i.complete()
+	if keys := i.update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || i.seen(m).VM != nil {
+		t.Errorf("a VM that left concerns %v and is %+v", keys, i.seen(m).VM)
+	}
+	if keys := i.begin(); len(keys) != 1 {
+		t.Errorf("keys known before = %v", keys)
+	}
 }

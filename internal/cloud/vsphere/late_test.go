@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
@@ -55,7 +56,7 @@ func TestLateAnswerOfDestroy(t *testing.T) {
 	t.Cleanup(v.HoldMethod("ModifyListView").Release)
 	driven(t, keys, m, func() bool {
 		expect.Got(a.Delete(t.Context(), m))(t)
-		return a.ledger.recall(m).job.act == destroying
+		return a.ledger.recall(m).job.Act == next.Destroy
 	})
 	later(pollAfter)
 	if _, err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
@@ -75,7 +76,7 @@ func TestLateClone(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*account, cloud.Machine){
 		"of this process": func(a *account, m cloud.Machine) {
-			a.ledger.note(m, func(w *work) { w.answerLost, w.unsure = a.now(), true })
+			a.ledger.note(m, func(w *work) { w.AnswerLost, w.Unsure = a.now(), true })
 		},
 		"of the process before": func(a *account, _ cloud.Machine) { a.opened = a.now() },
 	} {
@@ -89,7 +90,7 @@ func TestLateClone(t *testing.T) {
 				t.Fatal("a machine is let go while a request may arrive")
 			}
 			release := v.BeginClone(vcenter.Username, vcenter.Template)
-			later(lateRequest)
+			later(next.LateRequest)
 			if v.isGone(a)(m) {
 				t.Error("a machine is let go while its VM may be being made")
 			}
@@ -103,15 +104,15 @@ func TestLateClone(t *testing.T) {
 // about the VM.
 func TestLateLookAtTask(t *testing.T) {
 	t.Parallel()
-	for _, what := range []act{switchingOff, destroying} {
+	for _, what := range []next.Act{next.SwitchOff, next.Destroy} {
 		t.Run(string(what), func(t *testing.T) {
 			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			running(t, a, m)
 			m.Asked = cloud.Existed
-			a.ledger.begin(m, job{
-				act: what, task: types.ManagedObjectReference{Type: "Task", Value: "task-forgotten"}, vm: v.VM(m.Name).Reference(),
+			a.ledger.begin(m, next.Job{
+				Act: what, Task: types.ManagedObjectReference{Type: "Task", Value: "task-forgotten"}, VM: v.VM(m.Name).Reference(),
 			})
 			deleted(t, a, m)
 			expect.Same(t, "VMs", 0, len(v.VMs()))
@@ -122,7 +123,7 @@ func TestLateLookAtTask(t *testing.T) {
 // TestAllArrived: what is known of clones will do from the moment on that no request for the VM may arrive any more.
 func TestAllArrived(t *testing.T) {
 	t.Parallel()
-	early, late := noon.Add(-lateRequest), noon.Add(1)
+	early, late := noon.Add(-next.LateRequest), noon.Add(1)
 	for name, c := range map[string]struct {
 		lost, until, want time.Time
 	}{
@@ -134,7 +135,7 @@ func TestAllArrived(t *testing.T) {
 		"an answer before that process": {lost: early.Add(-1), until: noon, want: noon},
 		"an answer after that process":  {lost: early, until: noon.Add(-1), want: noon},
 	} {
-		s := survey{now: noon, lateUntil: c.until, memory: work{answerLost: c.lost}}
-		expect.Same(t, name, true, s.allArrived().Equal(c.want))
+		s := next.Survey{Now: noon, LateUntil: c.until, Memory: next.Memory{AnswerLost: c.lost}}
+		expect.Same(t, name, true, s.AllArrived().Equal(c.want))
 	}
 }

@@ -4,115 +4,33 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vmware/govmomi/task"
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
-
-// act is what a task does with a VM.
-type act string
-
-const (
-	cloning      act = "cloning"
-	switchingOn  act = "switching on"
-	switchingOff act = "switching off"
-	destroying   act = "destroying"
-	erasing      act = "erasing the user data"
-)
-
-// job is a task that this process started for a machine. The zero value means that there is no such task.
-type job struct {
-	act       act
-	task      types.ManagedObjectReference
-	vm        types.ManagedObjectReference // the VM that it works on; the template when cloning
-	begun     time.Time
-	watched   bool // the vCenter pushes its changes
-	forgotten bool // the vCenter does not know how it ended; it counts as ended well
-	state     types.TaskInfoState
-	fault     *types.LocalizedMethodFault
-}
-
-func (j job) underWay() bool { return j.act != "" && !j.ended() }
-
-func (j job) ended() bool {
-	return j.state == types.TaskInfoStateSuccess || j.state == types.TaskInfoStateError
-}
-
-// did says for certain that the job has done something.
-func (j job) did(what act) bool { return j.act == what && j.err() == nil && !j.forgotten }
-
-func (j job) err() error {
-	if j.state != types.TaskInfoStateError || j.fault == nil {
-		return nil
-	}
-	return task.Error{LocalizedMethodFault: j.fault}
-}
-
-// set sets one property.
-func (j *job) set(path string, value any) {
-	switch path {
-	case "info.state":
-		j.state, _ = value.(types.TaskInfoState)
-	case "info.error":
-		if f, ok := value.(types.LocalizedMethodFault); ok {
-			j.fault = &f
-		}
-	}
-}
-
-func (j *job) apply(u types.ObjectUpdate) {
-	for _, c := range u.ChangeSet {
-		j.set(c.Name, c.Val)
-	}
-}
 
 // taskPaths are the properties of a task that are read and watched.
 var taskPaths = []string{"info.state", "info.error"}
 
-// shown says that the VM itself shows that the job is done. Often the vCenter tells of the VM before the task. Nothing shows that
-// a VM is destroyed: one that the account may not see any more leaves the inventory, too.
-func (j job) shown(there found) bool {
-	same := there.whose == cloud.Ours && there.vm.ref == j.vm
-	switch j.act {
-	case cloning:
-		return there.whose == cloud.Ours && there.vm.started()
-	case switchingOn:
-		return same && there.vm.started()
-	case switchingOff:
-		return same && there.vm.off()
-	case erasing:
-		return same && !there.vm.userData
-	}
-	return false
-}
-
 // work is what this process remembers of a machine.
 type work struct {
-	key    cloud.Key
-	job    job
-	clone  types.ManagedObjectReference // the last task that cloned for it
-	object types.ManagedObjectReference // its VM, once it was proved to be; before that, what the machine's record says
-	folder string                       // the reference to the VM's folder
-	ran    bool                         // the VM was switched on before
+	key   cloud.Key
+	job   next.Job
+	clone types.ManagedObjectReference // the last task that cloned for it
+	ran   bool                         // the VM was switched on before
+
+	next.Memory // what is decided by
 
 	believed bool                  // what an earlier process has kept is taken over
 	mayMake  bool                  // a clone of this process may have made the VM: the vCenter did not say that it failed
 	deletion infrav1.CloudDeletion // whether the vCenter has accepted a request of ours to destroy the VM
 
-	answerLost time.Time // when the answer to a clone request was lost; the request itself may have arrived
-	failed     error     // why the last clone, or try to erase, failed
-	notBefore  time.Time // when the next one may be started
-	failures   int
-
-	unsure   bool      // there may be a VM that the inventory does not have: look before the next clone
-	made     time.Time // when our clone had ended; the inventory has its VM soon after
-	idle     time.Time // since when the VM is seen switched off, although it never ran
-	neverRan bool      // the vCenter has no event that it did
-
+	failures  int
 	abandoned bool      // Delete was called
 	used      time.Time // when the machine was last asked for
 }
@@ -126,15 +44,15 @@ const (
 
 func (w *work) postpone(err error, now time.Time) {
 	pause := min(firstPause<<min(w.failures, 8), lastPause)
-	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
+	w.Failed, w.NotBefore, w.failures = err, now.Add(pause), w.failures+1
 }
 
 // record is what to keep of what the vCenter calls the VM, instead of what this vCenter's record of the machine has; nil if
 // nothing is known.
 func (w work) record(server string, kept infrav1.VSphereRecord) *cloud.Record {
 	now := infrav1.VSphereRecord{Server: server, Deletion: w.deletion}
-	if len(w.object.Value) <= maxReference {
-		now.Reference, now.Folder = w.object.Value, w.folder
+	if len(w.Object.Value) <= seen.MaxReference {
+		now.Reference, now.Folder = w.Object.Value, w.Folder
 	}
 	if now.Reference == "" && now.Deletion == kept.Deletion {
 		return nil
@@ -144,9 +62,9 @@ func (w work) record(server string, kept infrav1.VSphereRecord) *cloud.Record {
 
 // believe takes over what an earlier process has kept, unless this one knows better.
 func (w *work) believe(kept infrav1.VSphereRecord) {
-	if w.object.Value == "" && kept.Reference != "" {
-		w.object = types.ManagedObjectReference{Type: "VirtualMachine", Value: kept.Reference}
-		w.folder = kept.Folder
+	if w.Object.Value == "" && kept.Reference != "" {
+		w.Object = types.ManagedObjectReference{Type: "VirtualMachine", Value: kept.Reference}
+		w.Folder = kept.Folder
 	}
 	if !w.believed {
 		w.believed, w.deletion = true, kept.Deletion
@@ -181,37 +99,37 @@ func (l *ledger) note(m cloud.Machine, f func(*work)) {
 		}
 		l.work[m.ID()] = w
 	}
-	before := w.object
+	before := w.Object
 	f(w)
-	l.owners.move(w, before, w.object)
+	l.owners.move(w, before, w.Object)
 }
 
 // settle forgets a job that has ended and returns why it failed. A job that was overtaken did not fail.
-func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
-	err := j.err()
-	late := overtaken(j.act, err)
+func (l *ledger) settle(m cloud.Machine, j next.Job, now time.Time) error {
+	err := j.Err()
+	late := overtaken(j.Act, err)
 	if late {
 		err = nil
 	}
 	err = session.Classify(err)
 	l.note(m, func(w *work) {
-		if w.job.task == j.task {
-			w.job = job{}
+		if w.job.Task == j.Task {
+			w.job = next.Job{}
 		}
 		switch {
-		case j.act == cloning && late: // we look whose VM it is
-			w.postpone(nameHidden(m), now)
-			w.unsure = true
-		case j.act == cloning && err != nil, j.act == erasing:
+		case j.Act == next.Clone && late: // we look whose VM it is
+			w.postpone(next.NameHidden(m), now)
+			w.Unsure = true
+		case j.Act == next.Clone && err != nil, j.Act == next.Erase:
 			w.postpone(err, now)
-			w.mayMake = w.mayMake && j.act != cloning
-		case j.act == cloning:
-			w.made = now
-		case j.act == switchingOn && err == nil:
-			w.idle = now
-		case j.did(destroying):
-			w.object, w.folder = types.ManagedObjectReference{}, ""
-		case j.act == destroying && j.err() != nil: // then nothing says that it was ours that took the VM away
+			w.mayMake = w.mayMake && j.Act != next.Clone
+		case j.Act == next.Clone:
+			w.Made = now
+		case j.Act == next.SwitchOn && err == nil:
+			w.Idle = now
+		case j.Did(next.Destroy):
+			w.Object, w.Folder = types.ManagedObjectReference{}, ""
+		case j.Act == next.Destroy && j.Err() != nil: // then nothing says that it was ours that took the VM away
 			w.deletion = ""
 		}
 	})
@@ -229,7 +147,7 @@ func (l *ledger) strike(m cloud.Machine, left string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if w := l.work[m.ID()]; w != nil {
-		l.owners.move(w, w.object, types.ManagedObjectReference{})
+		l.owners.move(w, w.Object, types.ManagedObjectReference{})
 	}
 	delete(l.work, m.ID())
 	l.gone.note(m, left, now)
@@ -248,13 +166,13 @@ func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.work {
-		if w.job.act == "" || w.job.task != u.Obj {
+		if w.job.Act == "" || w.job.Task != u.Obj {
 			continue
 		}
-		w.job.apply(u)
+		w.job.Apply(u)
 		left := u.Kind == types.ObjectUpdateKindLeave
-		w.job.watched = w.job.watched && !left
-		if left || w.job.ended() {
+		w.job.Watched = w.job.Watched && !left
+		if left || w.job.Ended() {
 			return []cloud.Key{w.key}
 		}
 	}
@@ -267,8 +185,8 @@ func (l *ledger) tasks() clones.Tasks {
 	defer l.mu.Unlock()
 	all := clones.Tasks{}
 	for _, w := range l.work {
-		if w.job.underWay() {
-			all[w.job.task] = true
+		if w.job.UnderWay() {
+			all[w.job.Task] = true
 		}
 	}
 	return all
@@ -279,7 +197,7 @@ func (l *ledger) destroys(vm types.ManagedObjectReference) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.work {
-		if w.job.act == destroying && w.job.vm == vm && w.job.underWay() {
+		if w.job.Act == next.Destroy && w.job.VM == vm && w.job.UnderWay() {
 			return true
 		}
 	}
@@ -298,13 +216,13 @@ func (l *ledger) cloned() clones.Tasks {
 }
 
 // begin notes a job.
-func (l *ledger) begin(m cloud.Machine, j job) {
+func (l *ledger) begin(m cloud.Machine, j next.Job) {
 	l.note(m, func(w *work) {
-		w.job, w.made, w.unsure = j, time.Time{}, false
-		switch j.act {
-		case cloning:
-			w.clone, w.mayMake, w.deletion = j.task, true, ""
-		case destroying:
+		w.job, w.Made, w.Unsure = j, time.Time{}, false
+		switch j.Act {
+		case next.Clone:
+			w.clone, w.mayMake, w.deletion = j.Task, true, ""
+		case next.Destroy:
 			w.deletion = infrav1.DeletionAccepted
 		}
 	})
@@ -315,7 +233,7 @@ func (l *ledger) markWatched(tasks clones.Tasks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.work {
-		w.job.watched = tasks[w.job.task]
+		w.job.Watched = tasks[w.job.Task]
 	}
 }
 
@@ -324,7 +242,7 @@ func (l *ledger) doubt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.work {
-		w.job.watched, w.neverRan = false, false
+		w.job.Watched, w.NeverRan = false, false
 	}
 }
 

@@ -7,45 +7,14 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-func failedWith(what act, fault types.BaseMethodFault) job {
-	return job{act: what, state: types.TaskInfoStateError, fault: &types.LocalizedMethodFault{Fault: fault}}
-}
-
-// TestShown: a VM shows what has been done with it, and no other VM does.
-func TestShown(t *testing.T) {
-	t.Parallel()
-	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
-	vm := func(power types.VirtualMachinePowerState) found {
-		return found{cloud.Ours, &sighting{ref: ref, power: power}}
-	}
-	const on, off = types.VirtualMachinePowerStatePoweredOn, types.VirtualMachinePowerStatePoweredOff
-	for name, c := range map[string]struct {
-		act   act
-		there found
-		want  bool
-	}{
-		"cloned":                  {cloning, vm(on), true},
-		"cloned, and off":         {cloning, vm(off), false},
-		"not cloned":              {cloning, found{}, false},
-		"switched on":             {switchingOn, vm(on), true},
-		"not switched on":         {switchingOn, vm(off), false},
-		"switched off":            {switchingOff, vm(off), true},
-		"not switched off":        {switchingOff, vm(on), false},
-		"switched off, not known": {switchingOff, vm(""), false},
-		"erased":                  {erasing, vm(on), true},
-		"not erased":              {erasing, found{cloud.Ours, &sighting{ref: ref, userData: true}}, false},
-		"not seen any more":       {destroying, found{}, false},
-		"not destroyed":           {destroying, vm(off), false},
-	} {
-		expect.Same(t, name, c.want, job{act: c.act, vm: ref}.shown(c.there))
-		other := job{act: c.act, vm: types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}}
-		expect.Same(t, name+": another VM", c.want && c.act == cloning, other.shown(c.there))
-	}
+func failedWith(what next.Act, fault types.BaseMethodFault) next.Job {
+	return next.Job{Act: what, State: types.TaskInfoStateError, Fault: &types.LocalizedMethodFault{Fault: fault}}
 }
 
 // TestSettle: what is remembered of a task that has ended.
@@ -55,32 +24,32 @@ func TestSettle(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
 	denied := &types.NoPermission{}
 	for name, c := range map[string]struct {
-		job      job
+		job      next.Job
 		fails    string
 		idle     bool
 		postpone bool
 		made     bool
 		unsure   bool
 	}{
-		"switched on":           {job{act: switchingOn, state: types.TaskInfoStateSuccess}, "", true, false, false, false},
-		"not switched on":       {failedWith(switchingOn, denied), "NoPermission", false, false, false, false},
-		"was on":                {failedWith(switchingOn, &types.InvalidPowerState{}), "", true, false, false, false},
-		"gone":                  {failedWith(destroying, &types.ManagedObjectNotFound{}), "", false, false, false, false},
-		"cloned":                {job{act: cloning, state: types.TaskInfoStateSuccess}, "", false, false, true, false},
-		"not cloned":            {failedWith(cloning, denied), "NoPermission", false, true, false, false},
-		"name taken":            {failedWith(cloning, &types.DuplicateName{}), "", false, true, false, true},
-		"failed, nobody knows":  {job{act: switchingOff, state: types.TaskInfoStateError}, "", false, false, false, false},
-		"erased":                {job{act: erasing, state: types.TaskInfoStateSuccess}, "", false, true, false, false},
-		"erased after its life": {failedWith(erasing, &types.ManagedObjectNotFound{}), "", false, true, false, false},
+		"switched on":           {next.Job{Act: next.SwitchOn, State: types.TaskInfoStateSuccess}, "", true, false, false, false},
+		"not switched on":       {failedWith(next.SwitchOn, denied), "NoPermission", false, false, false, false},
+		"was on":                {failedWith(next.SwitchOn, &types.InvalidPowerState{}), "", true, false, false, false},
+		"gone":                  {failedWith(next.Destroy, &types.ManagedObjectNotFound{}), "", false, false, false, false},
+		"cloned":                {next.Job{Act: next.Clone, State: types.TaskInfoStateSuccess}, "", false, false, true, false},
+		"not cloned":            {failedWith(next.Clone, denied), "NoPermission", false, true, false, false},
+		"name taken":            {failedWith(next.Clone, &types.DuplicateName{}), "", false, true, false, true},
+		"failed, nobody knows":  {next.Job{Act: next.SwitchOff, State: types.TaskInfoStateError}, "", false, false, false, false},
+		"erased":                {next.Job{Act: next.Erase, State: types.TaskInfoStateSuccess}, "", false, true, false, false},
+		"erased after its life": {failedWith(next.Erase, &types.ManagedObjectNotFound{}), "", false, true, false, false},
 	} {
 		var l ledger
 		err := l.settle(m, c.job, now)
 		expect.Same(t, name+": it fails", c.fails != "", err != nil)
 		w := l.recall(m)
-		expect.Same(t, name+": off since now", c.idle, w.idle.Equal(now))
-		expect.Same(t, name+": not tried at once", c.postpone, w.notBefore.Equal(now.Add(firstPause)))
-		expect.Same(t, name+": made", c.made, w.made.Equal(now))
-		expect.Same(t, name+": looked for before the next clone", c.unsure, w.unsure)
+		expect.Same(t, name+": off since now", c.idle, w.Idle.Equal(now))
+		expect.Same(t, name+": not tried at once", c.postpone, w.NotBefore.Equal(now.Add(firstPause)))
+		expect.Same(t, name+": made", c.made, w.Made.Equal(now))
+		expect.Same(t, name+": looked for before the next clone", c.unsure, w.Unsure)
 	}
 }
 
@@ -91,8 +60,8 @@ func TestCloned(t *testing.T) {
 	clone := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
 	other := types.ManagedObjectReference{Type: "Task", Value: "task-2"}
 	var l ledger
-	l.begin(m, job{act: cloning, task: clone})
-	l.begin(m, job{act: switchingOn, task: other})
+	l.begin(m, next.Job{Act: next.Clone, Task: clone})
+	l.begin(m, next.Job{Act: next.SwitchOn, Task: other})
 	expect.Same(t, "clones", clones.Tasks{clone: true}, l.cloned())
 }
 
@@ -102,9 +71,9 @@ func TestNotGone(t *testing.T) {
 	a := &account{}
 	a.inventory.begin()
 	a.inventory.complete()
-	j := job{act: destroying, vm: vmOf(1), watched: true, state: types.TaskInfoStateRunning}
-	expect.OK(t, a.progress(t.Context(), &j, found{}))
-	expect.Same(t, "it is destroyed", false, j.ended())
+	j := next.Job{Act: next.Destroy, VM: vmOf(1), Watched: true, State: types.TaskInfoStateRunning}
+	expect.OK(t, a.progress(t.Context(), &j, seen.Found{}))
+	expect.Same(t, "it is destroyed", false, j.Ended())
 }
 
 // TestLeaving: that a VM leaves wakes its machine, unless it is being destroyed: then the end of the task does.
@@ -112,13 +81,13 @@ func TestLeaving(t *testing.T) {
 	t.Parallel()
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	for name, c := range map[string]struct {
-		job   job
+		job   next.Job
 		wakes int
 	}{
-		"it is being destroyed":      {job{act: destroying, vm: vmOf(1)}, 0},
-		"it was to be destroyed":     {job{act: destroying, vm: vmOf(1), state: types.TaskInfoStateError}, 1},
-		"another is being destroyed": {job{act: destroying, vm: vmOf(2)}, 1},
-		"it is being switched off":   {job{act: switchingOff, vm: vmOf(1)}, 1},
+		"it is being destroyed":      {next.Job{Act: next.Destroy, VM: vmOf(1)}, 0},
+		"it was to be destroyed":     {next.Job{Act: next.Destroy, VM: vmOf(1), State: types.TaskInfoStateError}, 1},
+		"another is being destroyed": {next.Job{Act: next.Destroy, VM: vmOf(2)}, 1},
+		"it is being switched off":   {next.Job{Act: next.SwitchOff, VM: vmOf(1)}, 1},
 	} {
 		a := &account{}
 		a.inventory.begin()
@@ -139,11 +108,11 @@ func TestUpdateOfATask(t *testing.T) {
 	task := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
 	for _, watched := range []bool{true, false} {
 		var l ledger
-		l.note(m, func(w *work) { w.job = job{act: destroying, task: task, watched: watched} })
+		l.note(m, func(w *work) { w.job = next.Job{Act: next.Destroy, Task: task, Watched: watched} })
 		keys := l.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: task, ChangeSet: []types.PropertyChange{
 			{Name: "info.state", Val: types.TaskInfoStateRunning},
 		}})
 		expect.Same(t, "keys of a task that runs", 0, len(keys))
-		expect.Same(t, "followed", watched, l.recall(m).job.watched)
+		expect.Same(t, "followed", watched, l.recall(m).job.Watched)
 	}
 }

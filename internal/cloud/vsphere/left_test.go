@@ -10,6 +10,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
@@ -76,7 +78,7 @@ func TestLeft(t *testing.T) {
 			left := letGo(t, a, &m)
 			expect.Same(t, "it is said what is left", c.left != nil, left != "")
 			if c.left != nil {
-				c.left = append(c.left, idOf(m), m.Name)
+				c.left = append(c.left, seen.IDOf(m), m.Name)
 			}
 			for _, part := range c.left {
 				if !strings.Contains(left, part) {
@@ -135,7 +137,7 @@ func TestLeftByFirstAsker(t *testing.T) {
 				running(t, a, m)
 			}
 			v.Remove(m.Name)
-			later(lateRequest)
+			later(next.LateRequest)
 			expect.Same(t, "requests for clones", 1, v.Calls()["CloneVM_Task"])
 			if left := letGo(t, a, &m); !strings.Contains(left, c.left) {
 				t.Errorf("%q does not say %q", left, c.left)
@@ -172,11 +174,13 @@ func TestDeletionOfWork(t *testing.T) {
 	}{
 		"as it was kept": {func(*ledger) {}, nil},
 		"it failed": {
-			func(l *ledger) { _ = l.settle(m, failedWith(destroying, &types.NoPermission{}), noon) }, &cloud.Record{},
+			func(l *ledger) { _ = l.settle(m, failedWith(next.Destroy, &types.NoPermission{}), noon) }, &cloud.Record{},
 		},
-		"another is cloned":    {func(l *ledger) { l.begin(m, job{act: cloning}) }, &cloud.Record{}},
-		"it is switched off":   {func(l *ledger) { l.begin(m, job{act: switchingOff}) }, nil},
-		"it was accepted anew": {func(l *ledger) { l.begin(m, job{act: cloning}); l.begin(m, job{act: destroying}) }, nil},
+		"another is cloned":  {func(l *ledger) { l.begin(m, next.Job{Act: next.Clone}) }, &cloud.Record{}},
+		"it is switched off": {func(l *ledger) { l.begin(m, next.Job{Act: next.SwitchOff}) }, nil},
+		"it was accepted anew": {
+			func(l *ledger) { l.begin(m, next.Job{Act: next.Clone}); l.begin(m, next.Job{Act: next.Destroy}) }, nil,
+		},
 	} {
 		var l ledger
 		l.note(m, func(w *work) { w.believe(kept) })

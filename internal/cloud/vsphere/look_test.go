@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +15,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -49,7 +50,7 @@ func TestLookAfterGap(t *testing.T) {
 	v.Must(task.Wait(t.Context()))
 	v.PowerOff(m.Name)
 	later := tasksClock(a)
-	later(pushTime)
+	later(next.PushTime)
 	defer lookWatched(t, a)()
 	for range 3 {
 		expect.Same(t, "State", cloud.Stopped, expect.Got(a.Ensure(t.Context(), m))(t).State)
@@ -113,8 +114,8 @@ func TestLookIntoFolderThatGoes(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	f := expect.Got(a.look(t.Context(), v.machine("m"), survey{}))(t)
-	expect.Same(t, "a VM is found", false, f.vm != nil)
+	f := expect.Got(a.look(t.Context(), v.machine("m"), next.Survey{}))(t)
+	expect.Same(t, "a VM is found", false, f.VM != nil)
 	expect.Same(t, "looks", int32(1), looks.Load())
 }
 
@@ -125,9 +126,9 @@ func TestLookAtOthersVM(t *testing.T) {
 	m, other := v.machine("m"), v.machine("other")
 	running(t, v.account(), other)
 	ref := v.VM(other.Name).Reference()
-	for _, how := range []way{byReference, byItsID, byItsName} {
+	for _, how := range []seen.Way{seen.ByReference, seen.ByID, seen.ByName} {
 		got := expect.Got(readOwner(t.Context(), v.Client, m, ref, how))(t)
-		expect.Same(t, "whose it is", cloud.Foreign, got.whose)
+		expect.Same(t, "whose it is", cloud.Foreign, got.Whose)
 	}
 }
 
@@ -139,10 +140,10 @@ func TestLookAtUnreadable(t *testing.T) {
 	running(t, v.account(), m)
 	ref := v.VM(m.Name).Reference()
 	v.Update(ref, types.PropertyChange{Name: "config.instanceUuid", Val: ""})
-	for _, how := range []way{byReference, byItsID, byItsName} {
+	for _, how := range []seen.Way{seen.ByReference, seen.ByID, seen.ByName} {
 		got := expect.Got(readOwner(t.Context(), v.Client, m, ref, how))(t)
-		expect.Same(t, "whose it is", cloud.Unseen, got.whose)
-		expect.Same(t, "what is there", ref, got.vm.ref)
+		expect.Same(t, "whose it is", cloud.Unseen, got.Whose)
+		expect.Same(t, "what is there", ref, got.VM.Ref)
 	}
 }
 
@@ -153,7 +154,7 @@ func TestLookWhileIDMoves(t *testing.T) {
 	v := newStage(t)
 	m, moved := v.machine("m"), false
 	v.Occupy("stranger")
-	v.identify("stranger", idOf(m))
+	v.identify("stranger", seen.IDOf(m))
 	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
 		if method != "FindByUuid" {
 			next.ServeHTTP(w, r)
@@ -167,9 +168,9 @@ func TestLookWhileIDMoves(t *testing.T) {
 	})
 	t.Cleanup(door.Close)
 	a := lateConnect(t, door.Credentials())
-	f := expect.Got(a.look(t.Context(), m, survey{}))(t)
+	f := expect.Got(a.look(t.Context(), m, next.Survey{}))(t)
 	expect.Same(t, "the id has moved", true, moved)
-	expect.Same(t, "a VM is found", false, f.vm != nil)
+	expect.Same(t, "a VM is found", false, f.VM != nil)
 }
 
 // TestLookLeftOut: an object that is left out of an answer is one that the account may not see. Its folder would be taken for
@@ -203,20 +204,20 @@ func TestLacks(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
 	for what, c := range map[string]struct {
-		vm   sighting
+		vm   seen.VM
 		want bool
 	}{
-		"nothing of it":           {sighting{name: "x", id: "y", providerID: "z"}, true},
-		"nothing of it, no mark":  {sighting{name: "x", id: "y"}, true},
-		"its name":                {sighting{name: m.Name}, false},
-		"its id":                  {sighting{id: idOf(m)}, false},
-		"its mark":                {sighting{providerID: m.ProviderID}, false},
-		"its name, marked anew":   {sighting{name: m.Name, owner: "default/other", providerID: "z"}, false},
-		"its id, the marks taken": {sighting{id: idOf(m), owner: "default/other", providerID: "z"}, false},
+		"nothing of it":           {seen.VM{Name: "x", ID: "y", ProviderID: "z"}, true},
+		"nothing of it, no mark":  {seen.VM{Name: "x", ID: "y"}, true},
+		"its name":                {seen.VM{Name: m.Name}, false},
+		"its id":                  {seen.VM{ID: seen.IDOf(m)}, false},
+		"its mark":                {seen.VM{ProviderID: m.ProviderID}, false},
+		"its name, marked anew":   {seen.VM{Name: m.Name, Owner: "default/other", ProviderID: "z"}, false},
+		"its id, the marks taken": {seen.VM{ID: seen.IDOf(m), Owner: "default/other", ProviderID: "z"}, false},
 	} {
 		var i inventory
 		i.begin()
-		c.vm.ref = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+		c.vm.Ref = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
 		i.keep(&c.vm)
 		i.complete()
 		expect.Same(t, what, c.want, i.lacks(m))
@@ -270,35 +271,8 @@ func TestLookByName(t *testing.T) {
 	defer lookWatched(t, a)()
 	for _, m.Asked = range []cloud.Asked{cloud.MaybeAsked, cloud.Existed} {
 		v.Count()
-		expect.Same(t, "there is a VM", false, expect.Got(a.byName(t.Context(), m, survey{}))(t).vm != nil)
+		expect.Same(t, "there is a VM", false, expect.Got(a.byName(t.Context(), m, next.Survey{}))(t).VM != nil)
 		expect.Same(t, "looks", 1, v.Count()["FindChild"])
-	}
-}
-
-// TestNotProved: a VM at the machine's reference that has neither its id nor a mark may be another tenant's. So the sentence has
-// no name and no id of it, and nobody is asked to give it the machine's id.
-func TestNotProved(t *testing.T) {
-	t.Parallel()
-	m := plainMachine(t)
-	const name, another, set = "payroll", "50112233-4455-6677-8899-aabbccddeeff", "set its instance UUID to "
-	owner, providerID := m.Key.String(), m.ProviderID
-	for what, c := range map[string]struct {
-		vm          sighting
-		names, sets bool
-	}{
-		"nothing":  {sighting{id: another}, false, false},
-		"one mark": {sighting{id: another, owner: owner}, true, true},
-		"marks":    {sighting{id: another, owner: owner, providerID: providerID}, true, true},
-		"its id":   {sighting{id: idOf(m)}, false, false},
-	} {
-		c.vm.ref, c.vm.name = vmOf(4711), name
-		err := notProved(m, &c.vm)
-		cloudtest.WantError(t, err, cloud.Denied, infrav1.VMNotProvedReason)
-		text := err.Error()
-		expect.Same(t, what+": has the name, the id of another, and the way to change it", []bool{c.names, c.names, c.sets},
-			[]bool{strings.Contains(text, name), strings.Contains(text, another), strings.Contains(text, set)})
-		expect.Same(t, what+": has the machine's id", true, strings.Contains(text, idOf(m)))
-		expect.Same(t, what+": has the reference", c.vm.id != idOf(m), strings.Contains(text, vmOf(4711).Value))
 	}
 }
 
@@ -319,13 +293,13 @@ func TestLookWherePlaceIsGone(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			m, s := v.machine("m"), survey{}
+			m, s := v.machine("m"), next.Survey{}
 			m.Asked, m.Spec.VSphere.Folder = c.asked, "no-such-folder"
 			if c.kept != "" {
-				s.memory.object = vmRef(c.kept)
+				s.Memory.Object = vmRef(c.kept)
 			}
 			f, err := v.account().look(t.Context(), m, s)
-			expect.Same(t, "a VM is found", false, f.vm != nil)
+			expect.Same(t, "a VM is found", false, f.VM != nil)
 			cloudtest.WantError(t, err, c.want, infrav1.PlacementNotFoundReason)
 		})
 	}

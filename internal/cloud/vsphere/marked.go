@@ -4,6 +4,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 )
 
 // Marked returns the VMs with our marks that the watch has seen.
@@ -14,9 +15,9 @@ func (i *inventory) marked() (all []cloud.Marked, known bool) {
 	defer i.mu.Unlock()
 	for _, s := range i.vms {
 		keys := appendOwner(nil, s)
-		if len(keys) == 1 && s.readable() && s.providerID == scheme+s.id {
+		if len(keys) == 1 && s.Readable() && s.ProviderID == seen.Scheme+s.ID {
 			all = append(all, cloud.Marked{
-				Name: s.name, Key: keys[0], ProviderID: s.providerID, Cluster: cloud.ReadClusterMark(s.cluster),
+				Name: s.Name, Key: keys[0], ProviderID: s.ProviderID, Cluster: cloud.ReadClusterMark(s.Cluster),
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -25,7 +26,7 @@ func markedCopy(v *stage, name, as string) {
 	}))(v.t)
 	v.Must(task.Wait(ctx))
 	was, is := v.Read(name, "config.instanceUuid").Config, v.Read(as, "config.instanceUuid").Config
-	if v.Extra(as)[markOwner] == "" || was.InstanceUuid == is.InstanceUuid {
+	if v.Extra(as)[seen.MarkOwner] == "" || was.InstanceUuid == is.InstanceUuid {
 		v.t.Fatalf("the copy has the id %s and %v, so it shows nothing", is.InstanceUuid, v.Extra(as))
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -47,9 +49,11 @@ func TestRecordNeedsAllMarks(t *testing.T) {
 		change func(*stage, string)
 		says   string
 	}{
-		"owner":      {func(v *stage, name string) { v.SetExtra(name, markOwner, "") }, "does not have all of its marks"},
-		"another's":  {func(v *stage, name string) { v.SetExtra(name, markOwner, "secret/other") }, "has the marks of another machine"},
-		"providerID": {func(v *stage, name string) { v.SetExtra(name, markProviderID, "") }, "does not have all of its marks"},
+		"owner": {func(v *stage, name string) { v.SetExtra(name, seen.MarkOwner, "") }, "does not have all of its marks"},
+		"another's": {
+			func(v *stage, name string) { v.SetExtra(name, seen.MarkOwner, "secret/other") }, "has the marks of another machine",
+		},
+		"providerID": {func(v *stage, name string) { v.SetExtra(name, seen.MarkProviderID, "") }, "does not have all of its marks"},
 		"id":         {func(v *stage, name string) { v.identify(name, "another") }, "has the instance UUID another and not "},
 	} {
 		t.Run(mark, func(t *testing.T) {
@@ -99,8 +103,8 @@ func TestOursByReference(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
 	m.Record = *running(t, v.account(), m).Record
-	v.SetExtra(m.Name, markOwner, "default/other")
-	v.SetExtra(m.Name, markProviderID, "")
+	v.SetExtra(m.Name, seen.MarkOwner, "default/other")
+	v.SetExtra(m.Name, seen.MarkProviderID, "")
 	a := v.account()
 	watched(t, a)
 	m.Asked = cloud.Existed
@@ -119,7 +123,7 @@ func TestForeignReference(t *testing.T) {
 	m := v.machine("m")
 	v.Occupy("foreign")
 	m.Record, m.Asked = *v.recorded("foreign"), cloud.Existed
-	v.wantHeld(v.account(), m, "look for a VM with the instance UUID "+idOf(m))
+	v.wantHeld(v.account(), m, "look for a VM with the instance UUID "+seen.IDOf(m))
 	running(t, v.account(), v.machine("m"))
 	a := v.account()
 	expect.Same(t, "Record, as the VM has all marks", v.recorded(m.Name), expect.Got(a.Observe(t.Context(), m))(t).Record)
@@ -164,7 +168,7 @@ func TestNotDestroyedButHidden(t *testing.T) {
 	later := tasksClock(a)
 	vm := v.VM(m.Name).Reference()
 	failed := v.task()
-	a.ledger.begin(m, job{act: destroying, task: failed, vm: vm, begun: a.now(), state: types.TaskInfoStateRunning})
+	a.ledger.begin(m, next.Job{Act: next.Destroy, Task: failed, VM: vm, Begun: a.now(), State: types.TaskInfoStateRunning})
 	v.Permit(vcenter.Permission{On: vm, NoAccess: true}, vcenter.Permission{On: v.Client.ServiceContent.RootFolder, Propagate: true})
 	for range 3 {
 		_, err := a.Delete(t.Context(), m)

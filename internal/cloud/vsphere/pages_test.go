@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -145,14 +146,14 @@ func TestLargeChange(t *testing.T) {
 	expect.Same(t, "key of the list", m.Key, <-keys)
 	v.Count()
 	large.Store(1)
-	v.SetExtra(m.Name, reportKey, "r")
+	v.SetExtra(m.Name, seen.ReportKey, "r")
 	expect.Same(t, "key of the change", m.Key, <-keys)
-	expect.Same(t, "report", "r", a.inventory.seen(m).vm.report)
+	expect.Same(t, "report", "r", a.inventory.seen(m).VM.Report)
 	expect.Same(t, "answers that were too large", 2, int(refused.Load()))
-	v.SetExtra(m.Name, reportKey, "s")
+	v.SetExtra(m.Name, seen.ReportKey, "s")
 	expect.Same(t, "key of the next change", m.Key, <-keys)
 	compare(t, "besides waits", v, map[string]int{})
-	v.SetExtra(m.Name, reportKey, "t")
+	v.SetExtra(m.Name, seen.ReportKey, "t")
 	expect.Same(t, "key of the last change", m.Key, <-keys)
 	var last []string
 	for len(pages) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -31,7 +32,7 @@ func permittedLife(t *testing.T, v *stage, l layout, given []permission) error {
 	if _, err := a.Ensure(t.Context(), late); err != nil {
 		return err
 	}
-	later(pushTime)
+	later(next.PushTime)
 	var failed error
 	wait.Until(t, "the late VM to run", func() (any, bool) {
 		var vm cloud.VM

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -119,7 +120,7 @@ func TestPowerOnDenied(t *testing.T) {
 	v.Grant(slices.DeleteFunc(vcenter.Privileges(), func(p string) bool { return p == privilege }))
 	later := tasksClock(a)
 	expect.Same(t, "State", cloud.Creating, expect.Got(a.Ensure(t.Context(), m))(t).State)
-	later(pushTime)
+	later(next.PushTime)
 	var failed error
 	wait.Until(t, "the refusal", func() (any, bool) {
 		_, failed = a.Ensure(t.Context(), m)

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -75,8 +76,8 @@ var deeds = []deed{
 	{"no marks", func(p *proof) func(*proof) { return p.mark("", "") }, true},
 	{"other marks", func(p *proof) func(*proof) { return p.mark("default/other", "vsphere://another") }, false},
 	{"a foreign VM has the marks", func(p *proof) func(*proof) {
-		p.SetExtra(p.foreign, markOwner, p.m.Key.String())
-		p.SetExtra(p.foreign, markProviderID, p.m.ProviderID)
+		p.SetExtra(p.foreign, seen.MarkOwner, p.m.Key.String())
+		p.SetExtra(p.foreign, seen.MarkProviderID, p.m.ProviderID)
 		return nil
 	}, true},
 	{"the record names a foreign VM", func(p *proof) func(*proof) {
@@ -87,7 +88,7 @@ var deeds = []deed{
 		p.identify(p.m.Name, "50112233-4455-6677-8899-aabbccddeeff")
 		return func(p *proof) {
 			if p.there() {
-				p.identify(p.m.Name, idOf(p.m))
+				p.identify(p.m.Name, seen.IDOf(p.m))
 			}
 		}
 	}, true},
@@ -107,7 +108,7 @@ const elsewhere = "uid-of-another"
 
 // madeThere has the VM made by another management cluster, whose machine has the same marks, and the owning Machine copied.
 func (p *proof) madeThere() {
-	p.SetExtra(p.m.Name, markCluster, cloud.ClusterMark{Name: "blue", UID: "1", Manager: elsewhere}.String())
+	p.SetExtra(p.m.Name, seen.MarkCluster, cloud.ClusterMark{Name: "blue", UID: "1", Manager: elsewhere}.String())
 	p.m.Own, p.m.Vouched = false, true
 }
 
@@ -148,8 +149,8 @@ func (p *proof) without(role string) (end func(*proof)) {
 }
 
 func (p *proof) mark(owner, providerID string) (end func(*proof)) {
-	p.SetExtra(p.m.Name, markOwner, owner)
-	p.SetExtra(p.m.Name, markProviderID, providerID)
+	p.SetExtra(p.m.Name, seen.MarkOwner, owner)
+	p.SetExtra(p.m.Name, seen.MarkProviderID, providerID)
 	return func(p *proof) {
 		if slices.Contains(p.VMs(), p.m.Name) {
 			p.mark(p.m.Key.String(), p.m.ProviderID)

@@ -7,11 +7,12 @@
 //	provider.go    Identify, Check, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server
 //	survey.go      gather: what is known of a machine, and the answers to our questions
-//	next.go        decide: all rules, from what is known to the next step
+//	next/          decide: all rules, from what is known to the next step; it is pure
 //	tasks.go       do: start a task; and questions about tasks and events
-//	look.go        find the VM: by reference, by id, by name; whose says whose it is; vm.go is what is read of it
+//	look.go        find the VM: by reference, by id, by name
+//	seen/          a VM as the vCenter shows it, and whose it is; it is pure, too
 //	absence.go     find out that there is no VM, before a machine is let go
-//	clonespec.go   the clone as one request; adapters.go is its network adapters
+//	request/       the clone as one request; it is pure, too
 //
 // Three rooms need no visit, because their package comments say what they promise:
 //
@@ -42,10 +43,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
-
-const scheme = "vsphere://"
 
 // identities is the namespace of the ids that are derived from UIDs. It must never change, because the ids of machines
 // whose spec.providerID is not written yet are derived from it.
@@ -64,15 +65,15 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	}
 	id := uuid.NewSHA1(identities, []byte(m.UID)).String()
 	if m.Spec.ProviderID != "" {
-		id = strings.TrimPrefix(m.Spec.ProviderID, scheme)
+		id = strings.TrimPrefix(m.Spec.ProviderID, seen.Scheme)
 		parsed, err := uuid.Parse(id)
-		if err != nil || scheme+parsed.String() != m.Spec.ProviderID {
+		if err != nil || seen.Scheme+parsed.String() != m.Spec.ProviderID {
 			return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 				"spec.providerID %q is not valid for vSphere, which needs vsphere:// and a UUID in lower case: delete the Machine, "+
 					"no VM was made for it; in a new one leave the field out, because the controller sets it", m.Spec.ProviderID)
 		}
 	}
-	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil
+	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: seen.Scheme + id}, nil
 }
 
 // Check wants a template to clone, and names of places that could lead anywhere.
@@ -102,5 +103,5 @@ func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	return a, nil
 }
 
-// idOf returns the UUID of a machine's VM.
-func idOf(m cloud.Machine) string { return strings.TrimPrefix(m.ProviderID, scheme) }
+// Metadata returns what cloudbase-init reads in the guest as guestinfo.metadata, unpacked.
+func Metadata(m cloud.Machine) []byte { return request.Metadata(m) }

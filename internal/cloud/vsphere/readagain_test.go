@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
@@ -23,11 +24,11 @@ func TestReadAgain(t *testing.T) {
 	a.inventory.missing.vms = 1
 	a.inventory.mu.Unlock()
 	v.Count()
-	v.SetExtra(m.Name, reportKey, "r")
+	v.SetExtra(m.Name, seen.ReportKey, "r")
 	expect.Same(t, "key of a change", m.Key, <-keys)
 	expect.Same(t, "lists while the watch is young", 0, v.Count()["CreatePropertyCollector"])
 	later(readAgain)
-	v.SetExtra(m.Name, reportKey, "s")
+	v.SetExtra(m.Name, seen.ReportKey, "s")
 	wait.Until(t, "another machine to be lacked", func() (any, bool) {
 		return nil, a.inventory.lacks(v.machine("other"))
 	})

@@ -11,6 +11,9 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -54,20 +57,20 @@ func TestRefusedReads(t *testing.T) {
 	expect.Same(t, "State", cloud.Creating, expect.Got(a.Observe(t.Context(), off))(t).State)
 	watched(t, a)
 	later := tasksClock(a)
-	later(pushTime)
+	later(next.PushTime)
 	v.Deny("QueryEvents", "System.View")
 	_, err := a.Ensure(t.Context(), off)
 	wantRefused(t, err)
-	expect.Same(t, "it is said that it never ran", false, a.ledger.recall(off).neverRan)
+	expect.Same(t, "it is said that it never ran", false, a.ledger.recall(off).NeverRan)
 	v.Deny("QueryEvents", "")
 
 	b := v.account()
 	v.Deny("RetrievePropertiesEx", "System.View")
 	_, err = b.Observe(t.Context(), m)
 	wantRefused(t, err)
-	b.ledger.begin(m, job{act: switchingOff, task: types.ManagedObjectReference{Type: "Task", Value: "task-1"}})
+	b.ledger.begin(m, next.Job{Act: next.SwitchOff, Task: types.ManagedObjectReference{Type: "Task", Value: "task-1"}})
 	wantRefused(t, expect.ErrorOf(b.Delete(t.Context(), m)))
-	expect.Same(t, "its task", switchingOff, b.ledger.recall(m).job.act)
+	expect.Same(t, "its task", next.SwitchOff, b.ledger.recall(m).job.Act)
 }
 
 // TestNeverRan: that a VM never ran is remembered only while the watch tells of each change. Otherwise a person may switch it on
@@ -80,10 +83,10 @@ func TestNeverRan(t *testing.T) {
 	v.cloneBy(on, on.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = true })
 	for _, m := range []cloud.Machine{off, on} {
 		for _, synced := range []bool{false, true} {
-			s := survey{asked: map[question]int{}, synced: synced, found: found{vm: &sighting{ref: v.VM(m.Name).Reference()}}}
-			expect.OK(t, a.findOut(t.Context(), m, whetherItRan, &s))
+			s := next.Survey{Asked: map[next.Act]int{}, Synced: synced, Found: seen.Found{VM: &seen.VM{Ref: v.VM(m.Name).Reference()}}}
+			expect.OK(t, a.findOut(t.Context(), m, next.Events, &s))
 			expect.Same(t, m.Key.Name+": it ran", m.Key.Name == "on", a.ledger.recall(m).ran)
-			expect.Same(t, m.Key.Name+": it never ran, for certain", synced && m.Key.Name == "off", a.ledger.recall(m).neverRan)
+			expect.Same(t, m.Key.Name+": it never ran, for certain", synced && m.Key.Name == "off", a.ledger.recall(m).NeverRan)
 		}
 	}
 }
@@ -96,25 +99,25 @@ func TestWhenATaskIsAsked(t *testing.T) {
 	now := time.Now()
 	a.now = func() time.Time { return now }
 	for name, c := range map[string]struct {
-		job   job
+		job   next.Job
 		view  bool
 		asked int
 	}{
-		"followed":               {job{begun: now.Add(-time.Hour), watched: true}, true, 0},
-		"begun now":              {job{begun: now}, true, 0},
-		"begun a while ago":      {job{begun: now.Add(1 - pollAfter)}, true, 0},
-		"begun long enough ago":  {job{begun: now.Add(-pollAfter)}, true, 1},
-		"begun without a watch":  {job{begun: now}, false, 1},
-		"followed until a while": {job{begun: now.Add(-time.Hour)}, true, 1},
+		"followed":               {next.Job{Begun: now.Add(-time.Hour), Watched: true}, true, 0},
+		"begun now":              {next.Job{Begun: now}, true, 0},
+		"begun a while ago":      {next.Job{Begun: now.Add(1 - pollAfter)}, true, 0},
+		"begun long enough ago":  {next.Job{Begun: now.Add(-pollAfter)}, true, 1},
+		"begun without a watch":  {next.Job{Begun: now}, false, 1},
+		"followed until a while": {next.Job{Begun: now.Add(-time.Hour)}, true, 1},
 	} {
-		c.job.act, c.job.task = destroying, types.ManagedObjectReference{Type: "Task", Value: "task-of-old"}
+		c.job.Act, c.job.Task = next.Destroy, types.ManagedObjectReference{Type: "Task", Value: "task-of-old"}
 		if a.view.Store(nil); c.view {
 			a.view.Store(&taskView{})
 		}
 		v.Count()
-		expect.OK(t, a.progress(t.Context(), &c.job, found{}))
+		expect.OK(t, a.progress(t.Context(), &c.job, seen.Found{}))
 		expect.Same(t, name+": reads", c.asked, v.Count()["RetrievePropertiesEx"])
-		expect.Same(t, name+": the vCenter has forgotten it", c.asked == 1, c.job.forgotten)
+		expect.Same(t, name+": the vCenter has forgotten it", c.asked == 1, c.job.Forgotten)
 	}
 }
 
@@ -127,7 +130,7 @@ func TestNoUserData(t *testing.T) {
 	m.UserData = func(context.Context) (cloud.UserData, error) { return nil, gone }
 	_, err := v.account().Ensure(t.Context(), m)
 	expect.Same(t, "why", true, errors.Is(err, gone))
-	large := make(cloud.UserData, maxUserData)
+	large := make(cloud.UserData, request.MaxUserData)
 	_, _ = rand.Read(large)
 	m.UserData = large.Read
 	_, err = v.account().Ensure(t.Context(), m)
@@ -142,9 +145,9 @@ func TestUnknownPower(t *testing.T) {
 	a, m := newStage(t).account(), machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
 	now := time.Now()
 	for power, want := range map[types.VirtualMachinePowerState]bool{"": true, types.VirtualMachinePowerStatePoweredOff: false} {
-		s := survey{now: now}
-		a.saw(m, &s, found{cloud.Ours, &sighting{power: power}})
-		expect.Same(t, "not yet seen off", want, s.memory.idle.IsZero())
+		s := next.Survey{Now: now}
+		a.saw(m, &s, seen.Found{Whose: cloud.Ours, VM: &seen.VM{Power: power}})
+		expect.Same(t, "not yet seen off", want, s.Memory.Idle.IsZero())
 		a.ledger.strike(m, "", now)
 	}
 }
@@ -154,24 +157,24 @@ func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	gone, state := &types.ManagedObjectNotFound{}, &types.InvalidPowerState{}
 	for _, c := range []struct {
-		act   act
+		act   next.Act
 		fault types.BaseMethodFault
 		want  bool
 	}{
-		{cloning, &types.DuplicateName{}, true},
-		{cloning, gone, false},
-		{switchingOn, &types.TaskInProgress{}, true},
-		{switchingOn, state, true},
-		{switchingOn, gone, true},
-		{switchingOff, gone, true},
-		{switchingOff, state, true},
-		{switchingOff, &types.TaskInProgress{}, false},
-		{destroying, gone, true},
-		{erasing, gone, true},
-		{erasing, state, false},
-		{destroying, &types.NoPermission{}, false},
+		{next.Clone, &types.DuplicateName{}, true},
+		{next.Clone, gone, false},
+		{next.SwitchOn, &types.TaskInProgress{}, true},
+		{next.SwitchOn, state, true},
+		{next.SwitchOn, gone, true},
+		{next.SwitchOff, gone, true},
+		{next.SwitchOff, state, true},
+		{next.SwitchOff, &types.TaskInProgress{}, false},
+		{next.Destroy, gone, true},
+		{next.Erase, gone, true},
+		{next.Erase, state, false},
+		{next.Destroy, &types.NoPermission{}, false},
 	} {
-		if got := overtaken(c.act, failedWith(c.act, c.fault).err()); got != c.want {
+		if got := overtaken(c.act, failedWith(c.act, c.fault).Err()); got != c.want {
 			t.Errorf("%s with %T: overtaken is %t", c.act, c.fault, got)
 		}
 	}
@@ -185,7 +188,7 @@ func TestMarkedIsReadable(t *testing.T) {
 	copied["config.instanceUuid"] = "11111111-1111-1111-1111-111111111111"
 	i.update(appeared("copy", types.ObjectUpdateKindEnter, copied))
 	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{
-		"name": "vm", extraConfig(markOwner): extra("default/m"), extraConfig(markProviderID): extra(scheme),
+		"name": "vm", seen.ExtraConfig(seen.MarkOwner): extra("default/m"), seen.ExtraConfig(seen.MarkProviderID): extra(seen.Scheme),
 	}))
 	all, known := i.marked()
 	expect.Same(t, "VMs", 0, len(all))

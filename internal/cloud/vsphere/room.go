@@ -6,6 +6,8 @@ import (
 	"unique"
 
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 )
 
 // other is a VM without a mark of ours, of which a vCenter may have tens of thousands. What many of them have alike is kept once.
@@ -15,28 +17,28 @@ type other struct {
 	partial                   bool
 }
 
-func (i *inventory) keepOther(s *sighting) bool {
+func (i *inventory) keepOther(s *seen.VM) bool {
 	o := other{
-		name: s.name, id: s.id, power: unique.Make(string(s.power)), connection: unique.Make(string(s.connection)),
-		parent: unique.Make(s.parent), partial: s.partial,
+		name: s.Name, id: s.ID, power: unique.Make(string(s.Power)), connection: unique.Make(string(s.Connection)),
+		parent: unique.Make(s.Parent), partial: s.Partial,
 	}
-	size := o.size(s.ref.Value)
+	size := o.size(s.Ref.Value)
 	if i.foreign+size > maxOthers {
 		return false
 	}
 	i.foreign += size
-	i.others[s.ref.Value] = o
+	i.others[s.Ref.Value] = o
 	return true
 }
 
 // size is what the VM takes in the inventory, in bytes, with what a map and the allocator round up.
 func (o other) size(ref string) int { return perOther + len(ref) + len(o.name) + len(o.id) }
 
-func (o other) sighting(ref types.ManagedObjectReference) *sighting {
-	return &sighting{
-		ref: ref, name: o.name, id: o.id, parent: o.parent.Value(), partial: o.partial,
-		power:      types.VirtualMachinePowerState(o.power.Value()),
-		connection: types.VirtualMachineConnectionState(o.connection.Value()),
+func (o other) sighting(ref types.ManagedObjectReference) *seen.VM {
+	return &seen.VM{
+		Ref: ref, Name: o.name, ID: o.id, Parent: o.parent.Value(), Partial: o.partial,
+		Power:      types.VirtualMachinePowerState(o.power.Value()),
+		Connection: types.VirtualMachineConnectionState(o.connection.Value()),
 	}
 }
 
@@ -49,9 +51,9 @@ type missing struct {
 
 // note counts a VM that is no longer missing, or is new to the count, because of a change. It says that, after the change, the VM
 // is one of those that count as missing.
-func (m *missing) note(s *sighting, kind types.ObjectUpdateKind) bool {
+func (m *missing) note(s *seen.VM, kind types.ObjectUpdateKind) bool {
 	switch enters := kind == types.ObjectUpdateKindEnter; {
-	case s == nil && enters, s != nil && !s.partial:
+	case s == nil && enters, s != nil && !s.Partial:
 		return false
 	case kind == types.ObjectUpdateKindModify:
 		m.vms = max(m.vms, 1)

@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -66,7 +67,8 @@ func TestRoom(t *testing.T) {
 		m := machineOf(t, fmt.Sprintf("production-pool-%08d-abcde", n), infrav1.WindowsMachineSpec{})
 		ref := fmt.Sprint("vm-", 200_000+n)
 		i.update(appeared(ref, types.ObjectUpdateKindEnter, merged(oursAs(m), propertiesOf(foreign(n)), map[string]any{
-			"config.instanceUuid": idOf(m), extraConfig(markCluster): extra("production-europe/5023a1b4-9c0d-6b8e-2f11-8a7c66d0e9f3"),
+			"config.instanceUuid":              seen.IDOf(m),
+			seen.ExtraConfig(seen.MarkCluster): extra("production-europe/5023a1b4-9c0d-6b8e-2f11-8a7c66d0e9f3"),
 		})))
 		i.updateGuest(appeared(ref, types.ObjectUpdateKindEnter, merged(reports(report), map[string]any{
 			"guest.ipAddress": "10.100.200.100",
@@ -75,7 +77,7 @@ func TestRoom(t *testing.T) {
 			}}}},
 		})))
 		if n == count-1 {
-			expect.Same(t, "what is found of the last", cloud.Ours, i.seen(m).whose)
+			expect.Same(t, "what is found of the last", cloud.Ours, i.seen(m).Whose)
 		}
 	}
 	t.Logf("%d bytes of %d, reports %d of %d, others %d of %d", i.size, maxInventory, i.reports, maxReports, i.foreign, maxOthers)
@@ -122,7 +124,7 @@ func TestReportsHaveTheirRoom(t *testing.T) {
 	other := machineOf(t, "other", infrav1.WindowsMachineSpec{})
 	i.reports = maxReports
 	enters(i, "vm", m, "r")
-	expect.Same(t, "what is found", cloud.Unseen, i.seen(m).whose)
+	expect.Same(t, "what is found", cloud.Unseen, i.seen(m).Whose)
 	expect.Same(t, "another is lacked", true, i.lacks(other))
 	says := func(report string) []cloud.Key {
 		return i.updateGuest(appeared("vm", types.ObjectUpdateKindModify, reports(report)))
@@ -132,7 +134,7 @@ func TestReportsHaveTheirRoom(t *testing.T) {
 	i.reports = 0
 	expect.Same(t, "room again", true, i.hasRoomAgain())
 	expect.Same(t, "keys of a report that finds room", []cloud.Key{m.Key}, says("t"))
-	expect.Same(t, "the report", "t", i.seen(m).vm.report)
+	expect.Same(t, "the report", "t", i.seen(m).VM.Report)
 	expect.Same(t, "bytes of reports that are missing", 0, i.missing.reports)
 }
 
@@ -144,10 +146,10 @@ func TestNoRoomForARecord(t *testing.T) {
 		types.ObjectUpdateKindEnter: false, types.ObjectUpdateKindModify: true,
 	} {
 		i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
-		i.update(appeared("vm-1", kind, map[string]any{"config.instanceUuid": idOf(m)}))
+		i.update(appeared("vm-1", kind, map[string]any{"config.instanceUuid": seen.IDOf(m)}))
 		expect.Same(t, "before there is a record, a machine without a VM has none", !missing, i.lacks(other))
 		i.size = maxInventory
-		expect.Same(t, "what is found by the record", true, i.find(m, vmRef("vm-1")) == found{})
+		expect.Same(t, "what is found by the record", true, i.find(m, vmRef("vm-1")) == seen.Found{})
 		expect.Same(t, "it has no VM", []bool{false, false}, []bool{i.lacks(m), i.lacks(other)})
 		i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: vmRef("vm-1")})
 		expect.Same(t, "it has no VM once that is gone", []bool{true, true}, []bool{i.lacks(m), i.lacks(other)})

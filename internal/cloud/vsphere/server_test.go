@@ -73,7 +73,7 @@ func TestServerWakes(t *testing.T) {
 	v := newAway(t)
 	v.shut.Store(true)
 	a := lateConnect(t, v.door.Credentials())
-	a.session.ProbeEvery = 10 * time.Millisecond
+	a.session.ProbeEvery(10 * time.Millisecond)
 	w := watchOn(t, a)
 	m := v.machine("m")
 	wait.Until(t, "the account to be broken", func() (any, bool) { broken := a.Health().Broken; return broken, broken })

@@ -17,10 +17,14 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func taskOf(n int) types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: "Task", Value: fmt.Sprint("task-", n)}
@@ -33,25 +37,6 @@ func vmOf(n int) types.ManagedObjectReference {
 func plainMachine(t *testing.T) cloud.Machine {
 	t.Helper()
 	return machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
-}
-
-// TestReached: a VM is reached if it can be read and is connected. What a vCenter says instead is cut.
-func TestReached(t *testing.T) {
-	t.Parallel()
-	long := types.VirtualMachineConnectionState(strings.Repeat("x", 33))
-	for _, c := range []struct {
-		id    string
-		state types.VirtualMachineConnectionState
-		says  string
-	}{
-		{"x", types.VirtualMachineConnectionStateConnected, ""},
-		{"", types.VirtualMachineConnectionStateConnected, "(connected)"},
-		{"x", types.VirtualMachineConnectionStateOrphaned, "(orphaned)"},
-		{"x", long[1:], "(" + string(long[1:]) + ")"},
-		{"x", long, "(" + string(long[4:]) + "...)"},
-	} {
-		expect.Says(t, "a VM that is "+string(c.state), reached(&sighting{id: c.id, connection: c.state}), c.says)
-	}
 }
 
 // noFilter is a vCenter that notes what it is asked for, and makes no filter.
@@ -125,14 +110,14 @@ func TestWatchedAndAfter(t *testing.T) {
 	wantLater(t, a.waiting.note(m.Key, &cloud.Error{Kind: cloud.Later, After: time.Second}))
 	a.waiting.freed()
 	expect.Same(t, "woken", m.Key, <-keys)
-	a.ledger.note(m, func(w *work) { w.neverRan, w.job.watched = true, true })
+	a.ledger.note(m, func(w *work) { w.NeverRan, w.job.Watched = true, true })
 	end()
 	expect.OK(t, <-ended)
 	expect.Same(t, "a list of tasks", true, a.view.Load() == nil)
 	expect.Same(t, "up to date", false, a.Health().Synced)
 	expect.Same(t, "who is woken", true, a.waiting.wake == nil)
 	w := a.ledger.recall(m)
-	expect.Same(t, "what is believed of the machine", []bool{false, false}, []bool{w.neverRan, w.job.watched})
+	expect.Same(t, "what is believed of the machine", []bool{false, false}, []bool{w.NeverRan, w.job.Watched})
 	expect.Same(t, "watched", false, a.watching.Load())
 }
 
@@ -166,10 +151,10 @@ func TestLateUntil(t *testing.T) {
 	} {
 		a, m := &account{opened: noon, now: func() time.Time { return noon }}, plainMachine(t)
 		m.Asked = c.asked
-		a.ledger.note(m, func(w *work) { w.object = c.seen })
+		a.ledger.note(m, func(w *work) { w.Object = c.seen })
 		s := expect.Got(a.gather(t.Context(), m))(t)
-		expect.Same(t, name, c.late, s.lateUntil.Equal(noon.Add(lateRequest)))
-		expect.Same(t, name+": it ran", c.asked == cloud.Existed, s.ran)
+		expect.Same(t, name, c.late, s.LateUntil.Equal(noon.Add(next.LateRequest)))
+		expect.Same(t, name+": it ran", c.asked == cloud.Existed, s.Ran)
 	}
 }
 
@@ -192,15 +177,17 @@ func TestSaw(t *testing.T) {
 		"another's":        {cloud.Foreign, on, false, time.Time{}, time.Time{}, false},
 	} {
 		var a account
-		m, s := plainMachine(t), survey{now: noon}
-		a.ledger.note(m, func(w *work) { w.idle, w.made, w.ran = c.idle, noon, c.ran })
-		vm := sighting{ref: vmOf(1), parent: "group-1", id: idOf(m), owner: m.Key.String(), providerID: m.ProviderID, power: c.power}
-		a.saw(m, &s, found{c.what, &vm})
+		m, s := plainMachine(t), next.Survey{Now: noon}
+		a.ledger.note(m, func(w *work) { w.Idle, w.Made, w.ran = c.idle, noon, c.ran })
+		vm := seen.VM{
+			Ref: vmOf(1), Parent: "group-1", ID: seen.IDOf(m), Owner: m.Key.String(), ProviderID: m.ProviderID, Power: c.power,
+		}
+		a.saw(m, &s, seen.Found{Whose: c.what, VM: &vm})
 		w := a.ledger.recall(m)
-		expect.Same(t, name+": off since", true, w.idle.Equal(c.want))
+		expect.Same(t, name+": off since", true, w.Idle.Equal(c.want))
 		expect.Same(t, name+": it ran", c.runs, w.ran)
 		expect.Same(t, name+": its VM is known, and a clone's is awaited", []bool{c.what == cloud.Ours, c.what != cloud.Ours},
-			[]bool{w.object == vmOf(1) && w.folder == "group-1", !w.made.IsZero()})
+			[]bool{w.Object == vmOf(1) && w.Folder == "group-1", !w.Made.IsZero()})
 	}
 }
 
@@ -215,10 +202,10 @@ func TestStruck(t *testing.T) {
 		left, is := l.struck(m, at)
 		expect.Same(t, "gone at "+at.String(), []any{want, "look"}, []any{is, left})
 	}
-	l.note(m, func(w *work) { w.unsure, w.made = true, noon })
-	l.begin(m, job{act: cloning})
+	l.note(m, func(w *work) { w.Unsure, w.Made = true, noon })
+	l.begin(m, next.Job{Act: next.Clone})
 	w := l.recall(m)
-	expect.Same(t, "doubts of a clone before", []bool{false, true}, []bool{w.unsure, w.made.IsZero()})
+	expect.Same(t, "doubts of a clone before", []bool{false, true}, []bool{w.Unsure, w.Made.IsZero()})
 	expect.Same(t, "machines", []cloud.Key{m.Key}, l.machines())
 	_, is := l.struck(m, noon)
 	expect.Same(t, "gone when something was begun", false, is)
@@ -230,57 +217,37 @@ func TestPostpone(t *testing.T) {
 	w := work{}
 	for n, seconds := range []float64{30, 60, 120, 240, 300, 300} {
 		w.postpone(io.ErrUnexpectedEOF, noon)
-		expect.Same(t, fmt.Sprint("pause after failure ", n+1), seconds, w.notBefore.Sub(noon).Seconds())
+		expect.Same(t, fmt.Sprint("pause after failure ", n+1), seconds, w.NotBefore.Sub(noon).Seconds())
 		expect.Same(t, "failures", n+1, w.failures)
 	}
 	w.failures = 1000
 	w.postpone(io.ErrUnexpectedEOF, noon)
-	expect.Same(t, "pause after many failures", 300*time.Second, w.notBefore.Sub(noon))
+	expect.Same(t, "pause after many failures", 300*time.Second, w.NotBefore.Sub(noon))
 }
 
 // TestSettled: a task that has ended is forgotten, and no other one; a VM is forgotten once it is known to be destroyed.
 func TestSettled(t *testing.T) {
 	t.Parallel()
+	destroyed := next.Job{Act: next.Destroy, Task: taskOf(1), State: types.TaskInfoStateSuccess}
+	forgotten := next.Job{Act: next.Destroy, State: types.TaskInfoStateSuccess, Forgotten: true}
 	for name, c := range map[string]struct {
-		job     job
+		job     next.Job
 		current types.ManagedObjectReference
-		left    act
+		left    next.Act
 		object  bool
 	}{
-		"destroyed":            {job{act: destroying, task: taskOf(1), state: types.TaskInfoStateSuccess}, taskOf(1), "", false},
-		"ended, nobody knows":  {job{act: destroying, state: types.TaskInfoStateSuccess, forgotten: true}, taskOf(0), erasing, true},
-		"not destroyed":        {failedWith(destroying, &types.NoPermission{}), taskOf(1), erasing, true},
-		"another is under way": {job{act: destroying, task: taskOf(1), state: types.TaskInfoStateSuccess}, taskOf(2), erasing, false},
+		"destroyed":            {destroyed, taskOf(1), "", false},
+		"ended, nobody knows":  {forgotten, taskOf(0), next.Erase, true},
+		"not destroyed":        {failedWith(next.Destroy, &types.NoPermission{}), taskOf(1), next.Erase, true},
+		"another is under way": {destroyed, taskOf(2), next.Erase, false},
 	} {
 		var l ledger
 		m := plainMachine(t)
-		l.note(m, func(w *work) { w.job, w.object = job{act: erasing, task: c.current}, vmOf(1) })
+		l.note(m, func(w *work) { w.job, w.Object = next.Job{Act: next.Erase, Task: c.current}, vmOf(1) })
 		_ = l.settle(m, c.job, noon)
 		w := l.recall(m)
-		expect.Same(t, name+": what is under way", c.left, w.job.act)
-		expect.Same(t, name+": its VM is known", c.object, w.object == vmOf(1))
-	}
-}
-
-// TestJobs: what is known of a task by its state and its fault.
-func TestJobs(t *testing.T) {
-	t.Parallel()
-	fault := &types.LocalizedMethodFault{Fault: &types.NoPermission{}}
-	for name, c := range map[string]struct {
-		job                    job
-		fails, did, under, end bool
-	}{
-		"none":                {job{}, false, false, false, false},
-		"runs":                {job{act: destroying, state: types.TaskInfoStateRunning}, false, true, true, false},
-		"runs, after a fault": {job{act: destroying, state: types.TaskInfoStateRunning, fault: fault}, false, true, true, false},
-		"failed":              {job{act: destroying, state: types.TaskInfoStateError, fault: fault}, true, false, false, true},
-		"failed without one":  {job{act: destroying, state: types.TaskInfoStateError}, false, true, false, true},
-		"done":                {job{act: destroying, state: types.TaskInfoStateSuccess}, false, true, false, true},
-		"forgotten":           {job{act: destroying, state: types.TaskInfoStateSuccess, forgotten: true}, false, false, false, true},
-		"another act":         {job{act: cloning, state: types.TaskInfoStateSuccess}, false, false, false, true},
-	} {
-		expect.Same(t, name, []bool{c.fails, c.did, c.under, c.end},
-			[]bool{c.job.err() != nil, c.job.did(destroying), c.job.underWay(), c.job.ended()})
+		expect.Same(t, name+": what is under way", c.left, w.job.Act)
+		expect.Same(t, name+": its VM is known", c.object, w.Object == vmOf(1))
 	}
 }
 
@@ -304,14 +271,14 @@ func TestNewsOfTasks(t *testing.T) {
 		"another ends": {types.ObjectUpdate{Obj: taskOf(2), ChangeSet: state(ended)}, 0, true, 1},
 	} {
 		var l ledger
-		l.begin(m, job{act: destroying, task: taskOf(1)})
-		l.note(machineOf(t, "idle", infrav1.WindowsMachineSpec{}), func(w *work) { w.job.task = taskOf(2) })
+		l.begin(m, next.Job{Act: next.Destroy, Task: taskOf(1)})
+		l.note(machineOf(t, "idle", infrav1.WindowsMachineSpec{}), func(w *work) { w.job.Task = taskOf(2) })
 		l.markWatched(clones.Tasks{taskOf(1): true})
 		expect.Same(t, name+": machines that are woken", c.wakes, len(l.update(c.news)))
-		expect.Same(t, name+": followed", c.watched, l.recall(m).job.watched)
+		expect.Same(t, name+": followed", c.watched, l.recall(m).job.Watched)
 		expect.Same(t, name+": tasks under way", c.listed, len(l.tasks()))
 		l.markWatched(clones.Tasks{taskOf(3): true})
-		expect.Same(t, name+": followed when others are", false, l.recall(m).job.watched)
+		expect.Same(t, name+": followed when others are", false, l.recall(m).job.Watched)
 	}
 }
 
@@ -334,12 +301,4 @@ func TestWayOut(t *testing.T) {
 	}
 	expect.Same(t, "no error of a cloud", true, errors.Is(withWayOut(io.ErrUnexpectedEOF), io.ErrUnexpectedEOF))
 	expect.OK(t, withWayOut(nil))
-}
-
-// TestSeenByTheWatch: a VM that ran and is off, as the watch says, is destroyed without another question.
-func TestSeenByTheWatch(t *testing.T) {
-	t.Parallel()
-	s := has(findsVM(types.VirtualMachinePowerStatePoweredOff), ran(true))
-	s.asked[whatIsThere] = 0
-	expect.Same(t, "next", "start: destroying vm-1", outcome(next(plainMachine(t), s, wantGone)))
 }

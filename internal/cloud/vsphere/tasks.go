@@ -11,15 +11,18 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // requests ask for a task with a VM.
-var requests = map[act]func(object.VirtualMachine, context.Context) (*object.Task, error){
-	switchingOn:  object.VirtualMachine.PowerOn,
-	switchingOff: object.VirtualMachine.PowerOff,
-	destroying:   object.VirtualMachine.Destroy,
-	erasing:      erase,
+var requests = map[next.Act]func(object.VirtualMachine, context.Context) (*object.Task, error){
+	next.SwitchOn:  object.VirtualMachine.PowerOn,
+	next.SwitchOff: object.VirtualMachine.PowerOff,
+	next.Destroy:   object.VirtualMachine.Destroy,
+	next.Erase:     erase,
 }
 
 // erase takes the user data away, and notes so where the guest cannot write: what the guest writes there later is its own. Keys
@@ -28,17 +31,17 @@ var requests = map[act]func(object.VirtualMachine, context.Context) (*object.Tas
 //nolint:revive // because it is called as the methods beside it
 func erase(vm object.VirtualMachine, ctx context.Context) (*object.Task, error) {
 	return vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{
-		&types.OptionValue{Key: userDataKey, Value: ""},
-		&types.OptionValue{Key: userDataEncodingKey, Value: ""},
-		&types.OptionValue{Key: markUserData, Value: taken},
+		&types.OptionValue{Key: seen.UserDataKey, Value: ""},
+		&types.OptionValue{Key: seen.UserDataEncodingKey, Value: ""},
+		&types.OptionValue{Key: seen.MarkUserData, Value: seen.Taken},
 	}})
 }
 
 // start starts a task and remembers it. The end of the caller's context does not interrupt the request, because a lost answer
 // can leave a VM that this process does not know of.
-func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types.ManagedObjectReference) error {
-	request := requests[what]
-	if what == cloning {
+func (a *account) start(ctx context.Context, m cloud.Machine, what next.Act, vm types.ManagedObjectReference) error {
+	begin := requests[what]
+	if what == next.Clone {
 		at, err := a.places.Find(ctx, *m.Spec.VSphere)
 		if err != nil {
 			return err
@@ -47,37 +50,37 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 		if err != nil {
 			return err
 		}
-		spec, err := cloneSpec(m, data, at)
+		spec, err := request.CloneSpec(m, data, at)
 		if err != nil {
 			return err
 		}
-		vm, request = at.Template, func(template object.VirtualMachine, ctx context.Context) (*object.Task, error) {
+		vm, begin = at.Template, func(template object.VirtualMachine, ctx context.Context) (*object.Task, error) {
 			return template.Clone(ctx, object.NewFolder(template.Client(), at.Folder), m.Name, spec)
 		}
 	}
 	task, err := session.Do(context.WithoutCancel(ctx), a.session, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
-		return request(*object.NewVirtualMachine(c, vm), ctx)
+		return begin(*object.NewVirtualMachine(c, vm), ctx)
 	})
 	if err != nil {
 		return a.notStarted(m, what, err)
 	}
-	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), state: types.TaskInfoStateQueued}
-	logr.FromContextOrDiscard(ctx).Info("Started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
+	j := next.Job{Act: what, Task: task.Reference(), VM: vm, Begun: a.now(), State: types.TaskInfoStateQueued}
+	logr.FromContextOrDiscard(ctx).Info("Started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.Task.Value)
 	a.ledger.begin(m, j)
 	a.follow()
 	return nil
 }
 
 // notStarted handles a request that failed. If there was no answer, the clone may have been started all the same.
-func (a *account) notStarted(m cloud.Machine, what act, err error) error {
+func (a *account) notStarted(m cloud.Machine, what next.Act, err error) error {
 	switch {
 	case !session.Asked(err):
-	case what == cloning && !session.Answered(err):
+	case what == next.Clone && !session.Answered(err):
 		a.clones.Forget(m)
-		a.ledger.note(m, func(w *work) { w.answerLost, w.unsure, w.deletion = a.now(), true, "" })
-	case what == cloning && session.Is[*types.ManagedObjectNotFound](err):
+		a.ledger.note(m, func(w *work) { w.AnswerLost, w.Unsure, w.deletion = a.now(), true, "" })
+	case what == next.Clone && session.Is[*types.ManagedObjectNotFound](err):
 		a.places.Forget(*m.Spec.VSphere)
-	case what == erasing:
+	case what == next.Erase:
 		a.ledger.note(m, func(w *work) { w.postpone(err, a.now()) })
 	case overtaken(what, err):
 		_ = a.ledger.settle(m, failedAtOnce(what, err), a.now())
@@ -90,22 +93,22 @@ func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 var errOvertaken = errors.New("overtaken")
 
 // failedAtOnce is a job whose request was refused.
-func failedAtOnce(what act, err error) job {
+func failedAtOnce(what next.Act, err error) next.Job {
 	fault := &types.LocalizedMethodFault{Fault: &types.InvalidPowerState{}}
 	if session.Is[*types.DuplicateName](err) {
 		fault.Fault = &types.DuplicateName{}
 	}
-	return job{act: what, state: types.TaskInfoStateError, fault: fault}
+	return next.Job{Act: what, State: types.TaskInfoStateError, Fault: fault}
 }
 
 // overtaken says that a task failed because others have done its work, or are at it: DRS switches on in a task of its own.
-func overtaken(what act, err error) bool {
+func overtaken(what next.Act, err error) bool {
 	switch what {
-	case cloning:
+	case next.Clone:
 		return session.Is[*types.DuplicateName](err)
-	case switchingOn:
+	case next.SwitchOn:
 		return session.Is[types.BaseTaskInProgress](err) || goneOrDone(err)
-	case erasing:
+	case next.Erase:
 		return session.Is[*types.ManagedObjectNotFound](err)
 	default:
 		return goneOrDone(err)
@@ -117,27 +120,27 @@ func goneOrDone(err error) bool {
 }
 
 // progress brings a job up to date. The vCenter is asked if neither the VM shows that it is done nor the watch tells.
-func (a *account) progress(ctx context.Context, j *job, there found) error {
+func (a *account) progress(ctx context.Context, j *next.Job, there seen.Found) error {
 	switch {
-	case j.shown(there):
-		j.state = types.TaskInfoStateSuccess
+	case j.Shown(there):
+		j.State = types.TaskInfoStateSuccess
 		return nil
-	case j.watched, a.view.Load() != nil && a.now().Before(j.begun.Add(pollAfter)):
+	case j.Watched, a.view.Load() != nil && a.now().Before(j.Begun.Add(pollAfter)):
 		return nil
 	}
 	return a.poll(ctx, j)
 }
 
 // poll reads a task that is not watched. The vCenter forgets tasks that have ended; then only the VM shows the result.
-func (a *account) poll(ctx context.Context, j *job) error {
+func (a *account) poll(ctx context.Context, j *next.Job) error {
 	found, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
-		return session.Read(ctx, c, session.Source{Object: j.task}, "Task", taskPaths...)
+		return session.Read(ctx, c, session.Source{Object: j.Task}, "Task", taskPaths...)
 	})
-	for path, value := range found[j.task] {
-		j.set(path, value)
+	for path, value := range found[j.Task] {
+		j.Set(path, value)
 	}
 	if session.Is[*types.ManagedObjectNotFound](err) {
-		j.state, j.forgotten, err = types.TaskInfoStateSuccess, true, nil
+		j.State, j.Forgotten, err = types.TaskInfoStateSuccess, true, nil
 	}
 	return err
 }

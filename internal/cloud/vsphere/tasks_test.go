@@ -13,6 +13,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -106,7 +108,7 @@ func TestTasksOfOthers(t *testing.T) {
 				v.cloneBy(lost, lost.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
 				later := tasksClock(b)
 				v.runs(b)(lost)
-				later(pushTime)
+				later(next.PushTime)
 				running(t, b, lost)
 			}
 
@@ -152,12 +154,12 @@ func TestTasksSwitchedOn(t *testing.T) {
 	holdLists(a)
 	watched(t, a)
 	expect.Got(a.Ensure(t.Context(), m))(t)
-	later(pushTime)
+	later(next.PushTime)
 	expect.Got(a.Ensure(t.Context(), m))(t)
-	expect.Same(t, "task", switchingOn, a.ledger.recall(m).job.act)
+	expect.Same(t, "task", next.SwitchOn, a.ledger.recall(m).job.Act)
 	wait.Until(t, "the watch to tell of it", func() (any, bool) {
-		vm := a.inventory.seen(m).vm
-		return vm, vm != nil && vm.started()
+		vm := a.inventory.seen(m).VM
+		return vm, vm != nil && vm.Started()
 	})
 	v.Count()
 	expect.Same(t, "state", cloud.Running, expect.Got(a.Ensure(t.Context(), m))(t).State)
@@ -213,9 +215,9 @@ func TestTasksThatLeave(t *testing.T) {
 	for n := range many {
 		m := first
 		if n > 0 {
-			m.Key.Name, m.ProviderID = fmt.Sprint("m", n), fmt.Sprint(scheme, n)
+			m.Key.Name, m.ProviderID = fmt.Sprint("m", n), fmt.Sprint(seen.Scheme, n)
 		}
-		a.ledger.note(m, func(w *work) { w.job = job{act: destroying, task: task(n), watched: true} })
+		a.ledger.note(m, func(w *work) { w.job = next.Job{Act: next.Destroy, Task: task(n), Watched: true} })
 	}
 	leaves := func(n int) []cloud.Key {
 		left := []types.ObjectUpdate{{Kind: types.ObjectUpdateKindLeave, Obj: task(n)}}
@@ -229,7 +231,7 @@ func TestTasksThatLeave(t *testing.T) {
 	if keys := leaves(0); !slices.Equal(keys, []cloud.Key{first.Key}) {
 		t.Errorf("the task of a machine wakes %v", keys)
 	}
-	if a.ledger.recall(first).job.watched {
+	if a.ledger.recall(first).job.Watched {
 		t.Error("a task that has left the view counts as watched")
 	}
 }

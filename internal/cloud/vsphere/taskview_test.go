@@ -10,6 +10,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -69,27 +70,27 @@ func TestSuspectsAreFollowed(t *testing.T) {
 	a, m := v.account(), v.machine("m")
 	view := &taskView{more: make(chan struct{}, 1)}
 	a.view.Store(view)
-	finds := func(q question, suspects bool) {
+	finds := func(q next.Act, suspects bool) {
 		t.Helper()
-		s := survey{asked: map[question]int{}}
+		s := next.Survey{Asked: map[next.Act]int{}}
 		expect.OK(t, a.findOut(t.Context(), m, q, &s))
-		expect.Same(t, "suspects after "+string(q), suspects, s.earlier || s.rivals)
+		expect.Same(t, "suspects after "+string(q), suspects, s.Earlier || s.Rivals)
 		expect.Same(t, "to be listed after "+string(q), suspects, len(view.more) == 1)
 		for range len(view.more) {
 			<-view.more
 		}
 	}
-	finds(rivalClones, false)
+	finds(next.Rivals, false)
 	a.clones.Forget(m)
 	defer v.BeginClone(vcenter.Username, vcenter.Template)()
-	expect.Same(t, "a doubt at first", false, a.ledger.recall(m).unsure)
-	finds(earlierClones, true)
-	expect.Same(t, "a doubt that is remembered", true, a.ledger.recall(m).unsure)
+	expect.Same(t, "a doubt at first", false, a.ledger.recall(m).Unsure)
+	finds(next.Earlier, true)
+	expect.Same(t, "a doubt that is remembered", true, a.ledger.recall(m).Unsure)
 	a.clones.Forget(m)
-	finds(rivalClones, true)
-	s := survey{asked: map[question]int{}, memory: work{unsure: true}}
-	expect.OK(t, a.findOut(t.Context(), v.machine("other"), earlierClones, &s))
-	expect.Same(t, "a doubt that was there", true, s.memory.unsure)
+	finds(next.Rivals, true)
+	s := next.Survey{Asked: map[next.Act]int{}, Memory: next.Memory{Unsure: true}}
+	expect.OK(t, a.findOut(t.Context(), v.machine("other"), next.Earlier, &s))
+	expect.Same(t, "a doubt that was there", true, s.Memory.Unsure)
 }
 
 // TestSuspectIsNotPolled: once the vCenter tells of its end, a clone that may make a machine's VM costs no more calls.
@@ -121,10 +122,10 @@ func TestLookByReference(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
-	first := expect.Got(a.look(t.Context(), m, survey{}))(t)
+	first := expect.Got(a.look(t.Context(), m, next.Survey{}))(t)
 	v.Count()
-	again := expect.Got(a.look(t.Context(), m, survey{memory: work{object: first.vm.ref}}))(t)
-	expect.Same(t, "what is found", cloud.Ours, again.whose)
+	again := expect.Got(a.look(t.Context(), m, next.Survey{Memory: next.Memory{Object: first.VM.Ref}}))(t)
+	expect.Same(t, "what is found", cloud.Ours, again.Whose)
 	compare(t, "of a look by reference", v, map[string]int{"RetrievePropertiesEx": 1})
 }
 
@@ -134,11 +135,11 @@ func TestFollowed(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	view, task := v.viewOf(a), v.task()
-	a.ledger.note(m, func(w *work) { w.job = job{act: destroying, task: task, state: types.TaskInfoStateRunning} })
+	a.ledger.note(m, func(w *work) { w.job = next.Job{Act: next.Destroy, Task: task, State: types.TaskInfoStateRunning} })
 	follow := func(what string, want bool) {
 		t.Helper()
 		view.listAll(t.Context(), a)
-		expect.Same(t, "followed "+what, want, a.ledger.recall(m).job.watched)
+		expect.Same(t, "followed "+what, want, a.ledger.recall(m).job.Watched)
 	}
 	v.Deny("ModifyListView", "System.View")
 	follow("after a refusal", false)

@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/find"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -71,8 +72,8 @@ func TestUnmarkedIsWatched(t *testing.T) {
 			a := next(v, first)
 			above := expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm"))(t).Reference()
 			unmark := func() {
-				v.SetExtra(m.Name, markOwner, "")
-				v.SetExtra(m.Name, markProviderID, "")
+				v.SetExtra(m.Name, seen.MarkOwner, "")
+				v.SetExtra(m.Name, seen.MarkProviderID, "")
 			}
 			if a != first {
 				unmark()
@@ -89,19 +90,19 @@ func TestUnmarkedIsWatched(t *testing.T) {
 				woken[<-keys] = true
 			}
 			knownWithoutCall(t, v, a, m)
-			seen := func() cloud.VM { return expect.Got(a.Observe(t.Context(), m))(t) }
+			observed := func() cloud.VM { return expect.Got(a.Observe(t.Context(), m))(t) }
 			for _, one := range []waking{
-				{"heard of", func() { v.SetExtra(m.Name, reportKey, "r") }, func() bool { return seen().Report == "r" }},
-				{"stopped", func() { v.PowerOff(m.Name) }, func() bool { return seen().State == cloud.Stopped }},
+				{"heard of", func() { v.SetExtra(m.Name, seen.ReportKey, "r") }, func() bool { return observed().Report == "r" }},
+				{"stopped", func() { v.PowerOff(m.Name) }, func() bool { return observed().State == cloud.Stopped }},
 				{
 					"moved", func() { v.Move(v.VM(m.Name).Reference(), above) },
-					func() bool { return cmp.Equal(v.recorded(m.Name), seen().Record) },
+					func() bool { return cmp.Equal(v.recorded(m.Name), observed().Record) },
 				},
 			} {
 				wakesAlone(t, keys, m, one)
 			}
 			v.Count()
-			expect.Same(t, "Record", v.recorded(m.Name), seen().Record)
+			expect.Same(t, "Record", v.recorded(m.Name), observed().Record)
 			compare(t, "after all of that", v, map[string]int{})
 			wakesAlone(t, keys, m, waking{"removed", func() { v.Remove(m.Name) }, func() bool {
 				_, err := a.Observe(t.Context(), m)

@@ -174,7 +174,7 @@ func (i *inventory) unlisted() (add, remove []types.ManagedObjectReference) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for ref, s := range i.vms {
-		if s.isOurs() && !i.guests.listed[ref] {
+		if isOurs(s) && !i.guests.listed[ref] {
 			add = append(add, ref)
 		}
 	}
@@ -184,7 +184,7 @@ func (i *inventory) unlisted() (add, remove []types.ManagedObjectReference) {
 	// A watch that begins again, because a page was too large, shall find the page where it was.
 	slices.SortFunc(add, func(a, b types.ManagedObjectReference) int { return cmp.Compare(a.Value, b.Value) })
 	for ref := range i.guests.listed {
-		if s := i.vms[ref]; s == nil || !s.isOurs() {
+		if s := i.vms[ref]; s == nil || !isOurs(s) {
 			remove = append(remove, ref)
 			delete(i.guests.listed, ref)
 		}
@@ -208,7 +208,7 @@ func (i *inventory) awaitsGuests() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for ref := range i.guests.listed {
-		if s := i.vms[ref]; s != nil && !s.guest {
+		if s := i.vms[ref]; s != nil && !s.Guest {
 			return true
 		}
 	}
@@ -228,14 +228,14 @@ func (i *inventory) updateGuest(u types.ObjectUpdate, byRecord ...cloud.Key) []c
 	s := i.take(u.Obj)
 	before := *s
 	if u.Kind != types.ObjectUpdateKindModify {
-		s.guest, s.came = u.Kind == types.ObjectUpdateKindEnter, time.Time{}
-		s.address, s.nics, s.report, s.withheld, s.userData = "", nil, "", 0, false
+		s.Guest, s.Came = u.Kind == types.ObjectUpdateKindEnter, time.Time{}
+		s.Address, s.NICs, s.Report, s.Withheld, s.UserData = "", nil, "", 0, false
 	}
 	keys := change(before, s, u, byRecord)
-	if !i.keep(s) && !s.partial {
+	if !i.keep(s) && !s.Partial {
 		i.missing.vms++
 	}
-	if !s.guest {
+	if !s.Guest {
 		return nil
 	}
 	return keys

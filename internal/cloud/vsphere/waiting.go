@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // inTurn pursues a goal from memory, or in one of the places that callers share. Who is too early is woken when it is time.
-func (a *account) inTurn(ctx context.Context, m cloud.Machine, want goal) (cloud.VM, error) {
+func (a *account) inTurn(ctx context.Context, m cloud.Machine, want next.Goal) (cloud.VM, error) {
 	a.folders.note(m.Spec.VSphere)
 	if err := a.waiting.await(m, a.now()); err != nil {
 		return cloud.VM{}, err

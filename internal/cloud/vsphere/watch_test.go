@@ -14,6 +14,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -139,10 +141,10 @@ func TestRestartOf5000(t *testing.T) {
 	}
 	crowd := vcenter.Crowd(count, func(n int) string {
 		m := machines[n]
-		return vcenter.Property("config.instanceUuid", "xsd:string", idOf(m)) +
+		return vcenter.Property("config.instanceUuid", "xsd:string", seen.IDOf(m)) +
 			vcenter.Property("runtime.powerState", "VirtualMachinePowerState", "poweredOn") +
 			vcenter.Property("runtime.connectionState", "VirtualMachineConnectionState", "connected") +
-			vcenter.Extra(markOwner, m.Key.String()) + vcenter.Extra(markProviderID, m.ProviderID)
+			vcenter.Extra(seen.MarkOwner, m.Key.String()) + vcenter.Extra(seen.MarkProviderID, m.ProviderID)
 	})
 	var calls atomic.Int32
 	door := v.Open(func(_ string, next http.Handler, w http.ResponseWriter, r *http.Request) {
@@ -275,7 +277,7 @@ func TestLimitedUser(t *testing.T) {
 	}
 	v.Count()
 	before := w.times(machines[0].Key)
-	v.SetExtra(machines[0].Name, reportKey, "x")
+	v.SetExtra(machines[0].Name, seen.ReportKey, "x")
 	wait.Until(t, "the change", func() (any, bool) { n := w.times(machines[0].Key); return n, n > before })
 	vm := expect.Got(a.Observe(t.Context(), machines[0]))(t)
 	expect.Same(t, "report", "x", vm.Report)
@@ -305,8 +307,8 @@ func TestUnaskedCloneIsNotLost(t *testing.T) {
 		expect.OK(t, a.session.Enter(ctx))
 		t.Cleanup(end)
 	}
-	wantLater(t, a.start(ctx, m, switchingOn, types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}))
-	wantLater(t, a.start(ctx, m, cloning, types.ManagedObjectReference{}))
+	wantLater(t, a.start(ctx, m, next.SwitchOn, types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}))
+	wantLater(t, a.start(ctx, m, next.Clone, types.ManagedObjectReference{}))
 	leave()
-	expect.Same(t, "an answer was lost", true, a.ledger.recall(m).answerLost.IsZero())
+	expect.Same(t, "an answer was lost", true, a.ledger.recall(m).AnswerLost.IsZero())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -73,7 +74,7 @@ func (w *watcher) addLists(ctx context.Context) error {
 		return err
 	}
 	w.guests = &guestView{client: w.client, ref: made.Returnval}
-	w.guests.filter, err = w.filter(ctx, w.guests.ref, "VirtualMachine", guestPaths)
+	w.guests.filter, err = w.filter(ctx, w.guests.ref, "VirtualMachine", seen.GuestPaths)
 	return err
 }
 
@@ -87,7 +88,7 @@ func (w *watcher) addView(ctx context.Context, at types.ManagedObjectReference) 
 		return err
 	}
 	w.views = append(w.views, made.Returnval)
-	_, err = w.filter(ctx, made.Returnval, "VirtualMachine", paths)
+	_, err = w.filter(ctx, made.Returnval, "VirtualMachine", seen.Paths)
 	return err
 }
 

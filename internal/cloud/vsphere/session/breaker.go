@@ -10,6 +10,8 @@ import (
 
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/breaker"
 )
 
 const (
@@ -52,23 +54,25 @@ func (s *Session) Await(ctx context.Context) {
 			return
 		case <-time.After(s.breaker.due(s.now())):
 		}
-		if s.breaker.mayProbe(s.now(), true) {
-			s.probe(ctx)
-		}
+		s.probeIfDue(ctx, true)
 	}
 }
 
 // ready is an error while the account is broken. A caller who comes when a probe is due makes it.
 func (s *Session) ready(ctx context.Context) error {
-	if s.breaker.mayProbe(s.now(), false) {
+	s.probeIfDue(ctx, false)
+	return s.breaker.refusal()
+}
+
+func (s *Session) probeIfDue(ctx context.Context, waits bool) {
+	if s.breaker.beginProbe(s.now(), waits) {
+		defer s.breaker.endProbe()
 		s.probe(ctx)
 	}
-	return s.breaker.refusal()
 }
 
 // probe asks for the time, which needs a session, and logs in if there is none.
 func (s *Session) probe(ctx context.Context) {
-	defer s.breaker.probed()
 	client, _ := s.current()
 	if client == nil {
 		_, _ = s.login(ctx) // notes by itself how it went
@@ -88,136 +92,141 @@ func (s *Session) probe(ctx context.Context) {
 	}
 }
 
-// breaker is open while the vCenter does not answer. Then no call is made but the probe, so that none waits for nothing.
-type breaker struct {
-	every *time.Duration // between probes
-
+// circuit is open while the vCenter does not answer. Then no call is made but the probe, so that none waits for nothing.
+type circuit struct {
 	mu       sync.Mutex
-	silent   int       // requests in a row that had no answer
-	cause    error     // why it is open; nil when it is closed
-	next     time.Time // when the next probe is due
-	probing  bool
-	awaiting int // how many wait until it closes
+	state    breaker.Breaker // its calls are the probes; an answer does not close it, see answered
+	awaiting int             // how many wait until it closes
 	heard    time.Time
 	requests map[*context.CancelFunc]bool // in flight
 }
 
-// refusal is the error of calls while the breaker is open, the same for as long as that lasts.
-func (b *breaker) refusal() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.cause == nil {
+func newBreaker() breaker.Breaker {
+	return breaker.Breaker{Silences: silentRequests, Pause: probeEvery}
+}
+
+// refusal is the error of calls while the circuit is open, the same for as long as that lasts.
+func (c *circuit) refusal() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Cause() == nil {
 		return nil
 	}
-	return notBefore(lookAgain, errSilent, b.cause)
+	return notBefore(lookAgain, errSilent, c.state.Cause())
 }
 
-// mayProbe says whether the caller is to ask now. Those that wait for the vCenter ask before those that have other things to do.
-func (b *breaker) mayProbe(now time.Time, waits bool) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.cause == nil || b.probing || now.Before(b.next) || !waits && b.awaiting > 0 {
+// beginProbe returns whether the caller is to ask now. Those that wait for the vCenter ask before those that have other things to
+// do. The next probe is due a pause later, however long this one takes.
+func (c *circuit) beginProbe(now time.Time, waits bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Cause() == nil || !waits && c.awaiting > 0 {
 		return false
 	}
-	b.probing, b.next = true, now.Add(*b.every)
-	return true
+	passes, _ := c.state.Begin(now)
+	if passes {
+		c.state.Open(now, c.state.Cause(), c.state.Pause)
+	}
+	return passes
 }
 
-func (b *breaker) probed() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.probing = false
+func (c *circuit) endProbe() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.End()
 }
 
 // due is how long to wait before the next probe.
-func (b *breaker) due(now time.Time) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return max(b.next.Sub(now), *b.every/100)
+func (c *circuit) due(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(c.state.Due().Sub(now), c.state.Pause/100)
 }
 
-func (b *breaker) await(change int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.awaiting += change
+func (c *circuit) await(change int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaiting += change
 }
 
-// restore closes the breaker.
-func (b *breaker) restore() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.silent, b.cause = 0, nil
+// restore closes the circuit.
+func (c *circuit) restore() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Close()
 }
 
-// trip opens the breaker and ends the requests in flight, which would only keep others from their place. The first cause stays,
+// trip opens the circuit.
+func (c *circuit) trip(now time.Time, cause error) {
+	c.fail(func() { c.state.Open(now, cause, c.state.Pause) })
+}
+
+// unanswered notes that a request had no answer.
+func (c *circuit) unanswered(now time.Time, cause error) {
+	c.fail(func() { c.state.Silent(now, cause) })
+}
+
+// fail ends the requests in flight when the circuit opens: they would only keep others from their place. The first cause stays,
 // so that what people read does not change until the vCenter is back.
-func (b *breaker) trip(now time.Time, cause error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.cause != nil {
+func (c *circuit) fail(note func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Cause() != nil {
 		return
 	}
-	b.cause, b.next = cause, now.Add(*b.every)
-	for cancel := range b.requests {
+	if note(); c.state.Cause() == nil {
+		return
+	}
+	for cancel := range c.requests {
 		(*cancel)()
 	}
 }
 
-// answered notes that a request had an answer. That does not close the breaker: a vCenter that starts answers long before it lets
+// answered notes that a request had an answer. That does not close the circuit: a vCenter that starts answers long before it lets
 // users in.
-func (b *breaker) answered(now time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.silent, b.heard = 0, now
+func (c *circuit) answered(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Answered()
+	c.heard = now
 }
 
-// unanswered notes that a request had no answer.
-func (b *breaker) unanswered(now time.Time, cause error) {
-	b.mu.Lock()
-	b.silent++
-	last := b.silent >= silentRequests
-	b.mu.Unlock()
-	if last {
-		b.trip(now, cause)
-	}
-}
-
-// begin returns the context of a request, which ends when the breaker opens.
-func (b *breaker) begin(ctx context.Context) (context.Context, func()) {
+// begin returns the context of a request, which ends when the circuit opens.
+func (c *circuit) begin(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.requests == nil {
-		b.requests = map[*context.CancelFunc]bool{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.requests == nil {
+		c.requests = map[*context.CancelFunc]bool{}
 	}
-	b.requests[&cancel] = true
+	c.requests[&cancel] = true
 	return ctx, func() {
 		cancel()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.requests, &cancel)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.requests, &cancel)
 	}
 }
 
-// heeded tells the breaker of each request, also of those that wait for changes.
+// heeded notes of each request how it ended, also of those that wait for changes.
 type heeded struct {
 	http.RoundTripper
-	breaker *breaker
+	circuit *circuit
 	now     func() time.Time
 }
 
 // RoundTrip is part of http.RoundTripper.
 func (h heeded) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, end := h.breaker.begin(r.Context())
+	ctx, end := h.circuit.begin(r.Context())
 	defer end()
 	answer, err := h.RoundTripper.RoundTrip(r.WithContext(ctx))
 	switch {
 	case err == nil && answered(answer), errors.Is(err, ErrTooLarge), errors.Is(err, ErrForeign):
-		h.breaker.answered(h.now())
+		h.circuit.answered(h.now())
 	case err == nil:
-		h.breaker.unanswered(h.now(), fmt.Errorf("the answer has the status %d", answer.StatusCode))
-	case !errors.Is(ctx.Err(), context.Canceled): // by the caller, or by the breaker
-		h.breaker.unanswered(h.now(), err)
+		h.circuit.unanswered(h.now(), fmt.Errorf("the answer has the status %d", answer.StatusCode))
+	case !errors.Is(ctx.Err(), context.Canceled): // by the caller, or by the circuit
+		h.circuit.unanswered(h.now(), err)
 	}
 	return answer, err
 }

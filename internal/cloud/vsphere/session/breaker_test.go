@@ -118,12 +118,11 @@ func (s statuses) RoundTrip(*http.Request) (*http.Response, error) {
 
 // TestStatuses: an answer that is not a vCenter's counts as none.
 func TestStatuses(t *testing.T) {
-	every := probeEvery
 	for status, broken := range map[int]bool{
 		http.StatusOK: false, http.StatusInternalServerError: false, // a fault
 		http.StatusServiceUnavailable: true, http.StatusNotFound: true, http.StatusFound: true,
 	} {
-		b := breaker{every: &every}
+		b := circuit{state: newBreaker()}
 		request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
 		for range silentRequests {
 			answer, err := heeded{statuses(status), &b, time.Now}.RoundTrip(request)
@@ -138,7 +137,7 @@ func TestStatuses(t *testing.T) {
 func TestAwait(t *testing.T) {
 	v := newSilent(t)
 	s := open(t, v.Credentials())
-	s.ProbeEvery = time.Millisecond
+	s.ProbeEvery(time.Millisecond)
 	v.shut.Store(true)
 	cloudtest.WantError(t, ask(t, s), cloud.Transient, infrav1.CloudUnreachableReason)
 	back := make(chan struct{})
@@ -269,18 +268,18 @@ func TestLostSessionIsProbed(t *testing.T) {
 
 // TestWhoWaitsAsks: while one waits for the vCenter, the probes are its own, one at a time.
 func TestWhoWaitsAsks(t *testing.T) {
-	every, now := probeEvery, time.Unix(0, 0)
-	b := breaker{every: &every}
+	now := time.Unix(0, 0)
+	b := circuit{state: newBreaker()}
 	b.trip(now, http.ErrHandlerTimeout)
 	b.await(1)
-	now = now.Add(every)
-	expect.Same(t, "another caller asks", false, b.mayProbe(now, false))
-	expect.Same(t, "who waits asks", true, b.mayProbe(now, true))
-	now = now.Add(every)
-	expect.Same(t, "it asks a second time before the first has ended", false, b.mayProbe(now, true))
-	b.probed()
+	now = now.Add(probeEvery)
+	expect.Same(t, "another caller asks", false, b.beginProbe(now, false))
+	expect.Same(t, "who waits asks", true, b.beginProbe(now, true))
+	now = now.Add(probeEvery)
+	expect.Same(t, "it asks a second time before the first has ended", false, b.beginProbe(now, true))
+	b.endProbe()
 	b.await(-1)
-	expect.Same(t, "another caller asks when none waits", true, b.mayProbe(now, false))
+	expect.Same(t, "another caller asks when none waits", true, b.beginProbe(now, false))
 }
 
 // TestAwaitEnds: who waits for a vCenter that does not answer leaves when its context ends.

@@ -62,13 +62,11 @@ var errClosed = cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "t
 type Session struct {
 	// Freed is told when a caller has given back its place; nil if nothing waits for one. Set it before use.
 	Freed func()
-	// ProbeEvery is how often a vCenter that does not answer is asked whether it does. Set it before use.
-	ProbeEvery time.Duration
 
 	to      endpoint
 	now     func() time.Time
 	logins  singleflight.Group
-	breaker breaker
+	breaker circuit
 	limit   limit
 	stories stories
 
@@ -88,10 +86,13 @@ func Open(credentials map[string][]byte) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{ProbeEvery: probeEvery, to: to, now: time.Now}
-	s.breaker.every = &s.ProbeEvery
+	s := &Session{to: to, now: time.Now}
+	s.breaker.state = newBreaker()
 	return s, nil
 }
+
+// ProbeEvery sets how often a vCenter that does not answer is asked whether it does. It is called before any other method.
+func (s *Session) ProbeEvery(pause time.Duration) { s.breaker.state.Pause = pause }
 
 // Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: when the vCenter
 // says that the session has ended, Do logs in again first.
@@ -252,8 +253,8 @@ func (s *Session) Health() cloud.Health {
 	s.mu.Unlock()
 	s.breaker.mu.Lock()
 	defer s.breaker.mu.Unlock()
-	if h.Heard = s.breaker.heard; s.breaker.cause != nil {
-		h.Cause = quoted{s.breaker.cause}
+	if h.Heard = s.breaker.heard; s.breaker.state.Cause() != nil {
+		h.Cause = quoted{s.breaker.state.Cause()}
 	}
 	h.Broken = h.Cause != nil
 	return h

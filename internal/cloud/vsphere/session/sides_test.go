@@ -38,7 +38,6 @@ func TestProbe(t *testing.T) {
 		if c.before {
 			s.breaker.trip(s.now(), io.ErrUnexpectedEOF)
 		}
-		s.breaker.probing = true
 		ctx, end := context.WithCancel(t.Context())
 		if c.givenUp {
 			end()
@@ -46,7 +45,6 @@ func TestProbe(t *testing.T) {
 		s.probe(ctx)
 		end()
 		expect.Same(t, name+": broken", c.after, s.Broken())
-		expect.Same(t, name+": the probe goes on", false, s.breaker.probing)
 	}
 }
 
@@ -54,7 +52,7 @@ func TestProbe(t *testing.T) {
 func TestTrip(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	first := errors.New("the first cause")
-	b := breaker{every: new(probeEvery)}
+	b := circuit{state: newBreaker()}
 	flight, land := b.begin(t.Context())
 	landed, end := b.begin(t.Context())
 	end()
@@ -69,12 +67,12 @@ func TestTrip(t *testing.T) {
 	} {
 		expect.Same(t, fmt.Sprint("next probe, seen after ", after), want, b.due(noon.Add(after)))
 	}
-	expect.Same(t, "a probe too early", false, b.mayProbe(noon.Add(probeEvery-1), false))
-	expect.Same(t, "a probe in time", true, b.mayProbe(noon.Add(probeEvery), false))
-	b.probed()
-	expect.Same(t, "another one at once", false, b.mayProbe(noon.Add(2*probeEvery-1), false))
+	expect.Same(t, "a probe too early", false, b.beginProbe(noon.Add(probeEvery-1), false))
+	expect.Same(t, "a probe in time", true, b.beginProbe(noon.Add(probeEvery), false))
+	b.endProbe()
+	expect.Same(t, "another one at once", false, b.beginProbe(noon.Add(2*probeEvery-1), false))
 	b.restore()
-	expect.Same(t, "a probe of one that answers", false, b.mayProbe(noon.Add(time.Hour), false))
+	expect.Same(t, "a probe of one that answers", false, b.beginProbe(noon.Add(time.Hour), false))
 }
 
 // TestGivenUp: a request that its caller gives up is none that had no answer; one whose time is over is.
@@ -83,15 +81,15 @@ func TestGivenUp(t *testing.T) {
 	end()
 	late, end := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer end()
-	for want, ctx := range []context.Context{canceled, late} {
-		b := breaker{every: new(probeEvery)}
+	for counts, ctx := range map[bool]context.Context{false: canceled, true: late} {
+		b := circuit{} // which one request without an answer opens
 		request := expect.Got(http.NewRequestWithContext(ctx, http.MethodPost, "https://vcenter", http.NoBody))(t)
 		answer, err := heeded{refuses{io.ErrUnexpectedEOF}, &b, time.Now}.RoundTrip(request)
 		if answer != nil {
 			expect.OK(t, answer.Body.Close())
 		}
 		expect.Same(t, "an error", true, err != nil)
-		expect.Same(t, "requests without an answer", want, b.silent)
+		expect.Same(t, "it counts as one without an answer", counts, b.refusal() != nil)
 	}
 }
 
@@ -112,7 +110,8 @@ func TestHealth(t *testing.T) {
 		"refused, then out": {nil, refusal, silence, 0, "silent"},
 	} {
 		s := at("vc.example.com")
-		s.client, s.err, s.breaker.cause, s.breaker.heard = c.client, c.err, c.cause, noon
+		s.client, s.err, s.breaker.heard = c.client, c.err, noon
+		s.breaker.state.Open(noon, c.cause, probeEvery)
 		h := s.Health()
 		expect.Same(t, name+": sessions", c.sessions, h.Sessions)
 		expect.Same(t, name+": broken", c.says != "", h.Broken)

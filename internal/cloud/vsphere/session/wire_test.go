@@ -164,7 +164,7 @@ func (p *inProcess) RoundTrip(ctx context.Context, _, answer soap.HasFault) erro
 // loggedIn is a session at it.
 func (p *inProcess) loggedIn() *Session {
 	s := at("vc.example.com")
-	s.now, s.breaker.every, s.client = time.Now, new(probeEvery), p.client()
+	s.now, s.breaker.state, s.client = time.Now, newBreaker(), p.client()
 	return s
 }
 

@@ -1,4 +1,5 @@
-package vsphere
+// Package request is the request that clones a template: what a VM is made of, its user data, its marks and its adapters.
+package request
 
 import (
 	"bytes"
@@ -12,14 +13,15 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 )
 
-// maxUserData is how many bytes of packed user data a guest can read: VMware Tools accept 64 KiB in one guestinfo value, and
+// MaxUserData is how many bytes of packed user data a guest can read: VMware Tools accept 64 KiB in one guestinfo value, and
 // we leave some room.
-const maxUserData = 60_000
+const MaxUserData = 60_000
 
-// cloneSpec puts all that a VM needs into one request, so that there is no second request that could be lost.
-func cloneSpec(m cloud.Machine, data cloud.UserData, at places.Placement) (types.VirtualMachineCloneSpec, error) {
+// CloneSpec puts all that a VM needs into one request, so that there is no second request that could be lost.
+func CloneSpec(m cloud.Machine, data cloud.UserData, at places.Placement) (types.VirtualMachineCloneSpec, error) {
 	extra, err := guestinfo(m, data)
 	if err != nil {
 		return types.VirtualMachineCloneSpec{}, err
@@ -27,14 +29,14 @@ func cloneSpec(m cloud.Machine, data cloud.UserData, at places.Placement) (types
 	config := &types.VirtualMachineConfigSpec{
 		// The guest sees Uuid in its firmware, where the cloud provider reads it as well. The vCenter finds VMs by
 		// InstanceUuid and keeps it unique.
-		Uuid:              idOf(m),
-		InstanceUuid:      idOf(m),
+		Uuid:              seen.IDOf(m),
+		InstanceUuid:      seen.IDOf(m),
 		NumCPUs:           m.Spec.VSphere.CPUs,
 		NumCoresPerSocket: coresPerSocket(*m.Spec.VSphere, at.CoresPerSocket),
 		MemoryMB:          int64(m.Spec.VSphere.MemoryMiB),
 		NestedHVEnabled:   nested(m.Spec.VSphere.NestedVirtualization),
 		ExtraConfig:       extra,
-		DeviceChange:      adapterChanges(at, m.NetworkInterfaces),
+		DeviceChange:      AdapterChanges(at, m.NetworkInterfaces),
 		VAppConfigRemoved: at.VAppConfig,
 	}
 	return types.VirtualMachineCloneSpec{
@@ -67,24 +69,24 @@ func nested(wanted infrav1.NestedVirtualization) *bool {
 // or a mark, of that life: an empty value removes its key.
 func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, error) {
 	userData := pack(data)
-	if len(userData) > maxUserData {
+	if len(userData) > MaxUserData {
 		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 			"the packed user data has %d bytes, but a vSphere guest can read only %d: put less into the files and commands of the "+
-				"bootstrap configuration", len(userData), maxUserData)
+				"bootstrap configuration", len(userData), MaxUserData)
 	}
 	var all []types.BaseOptionValue
 	for _, o := range []struct{ key, value string }{
-		{userDataKey, userData},
-		{userDataEncodingKey, "gzip+base64"},
+		{seen.UserDataKey, userData},
+		{seen.UserDataEncodingKey, "gzip+base64"},
 		{"guestinfo.metadata", base64.StdEncoding.EncodeToString(Metadata(m))},
 		{"guestinfo.metadata.encoding", "base64"},
-		{markOwner, m.Key.String()},
-		{markProviderID, m.ProviderID},
-		{markCluster, m.Cluster.String()},
-		{markDigest, cloud.DigestOf(m.ProviderID, data)},
-		{markUserData, given},
-		{reportKey, ""},
-		{diskUUIDKey, "TRUE"},
+		{seen.MarkOwner, m.Key.String()},
+		{seen.MarkProviderID, m.ProviderID},
+		{seen.MarkCluster, m.Cluster.String()},
+		{seen.MarkDigest, cloud.DigestOf(m.ProviderID, data)},
+		{seen.MarkUserData, seen.Given},
+		{seen.ReportKey, ""},
+		{seen.DiskUUIDKey, "TRUE"},
 	} {
 		all = append(all, &types.OptionValue{Key: o.key, Value: o.value})
 	}
@@ -93,7 +95,7 @@ func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, e
 
 // Metadata returns what cloudbase-init reads in the guest as guestinfo.metadata, unpacked.
 func Metadata(m cloud.Machine) []byte {
-	text, _ := json.Marshal(map[string]string{"instance-id": idOf(m), "local-hostname": m.Name}) // JSON has a form for any text
+	text, _ := json.Marshal(map[string]string{"instance-id": seen.IDOf(m), "local-hostname": m.Name}) // JSON has a form for any text
 	return text
 }
 

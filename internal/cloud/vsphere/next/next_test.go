@@ -1,4 +1,4 @@
-package vsphere
+package next
 
 import (
 	"fmt"
@@ -7,24 +7,26 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 )
 
 // fact is something that a survey may hold.
-type fact func(*survey)
+type fact func(*Survey)
 
 var (
 	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	theVM = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+
+	otherVM = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
 
 	errTask  = cloud.Errorf(cloud.Exhausted, "TaskFailed", "the task failed")
 	errClone = cloud.Errorf(cloud.Exhausted, "CloneFailed", "the last clone failed")
 )
 
 // has makes a survey of facts.
-func has(facts ...fact) survey {
-	s := survey{now: noon, asked: map[question]int{}}
+func has(facts ...fact) Survey {
+	s := Survey{Now: noon, Asked: map[Act]int{}}
 	for _, f := range facts {
 		f(&s)
 	}
@@ -33,143 +35,145 @@ func has(facts ...fact) survey {
 
 // What a look has found.
 func finds(whose cloud.Whose) fact {
-	return func(s *survey) { s.found, s.asked[whatIsThere] = found{whose, &sighting{ref: vmOf(2), id: "id"}}, 1 }
-}
-
-func findsNothing(s *survey) { s.found, s.asked[whatIsThere] = found{}, 1 }
-func findsUnread(s *survey)  { finds(cloud.Unseen)(s); s.vm.id = "" }
-func recorded(s *survey)     { s.memory.object = s.vm.ref }
-
-func findsVM(power types.VirtualMachinePowerState) fact {
-	return func(s *survey) {
-		finds(cloud.Ours)(s)
-		s.vm = &sighting{
-			ref: theVM, id: "id", owner: "default/m", providerID: "vsphere://9bfb9768-d7d1-588a-8ad0-5807cbbbfeb9", power: power,
-			connection: types.VirtualMachineConnectionStateConnected,
-		}
-		s.ran = s.vm.started()
+	return func(s *Survey) {
+		s.Found, s.Asked[Look] = seen.Found{Whose: whose, VM: &seen.VM{Ref: otherVM, ID: "id"}}, 1
 	}
 }
 
-func holdsData(s *survey)    { s.vm.userData = true }
-func disconnected(s *survey) { s.vm.connection = types.VirtualMachineConnectionStateDisconnected }
-func blind(s *survey)        { s.whose, s.vm.id, s.memory.object = cloud.Unseen, "", theVM } // its configuration is out of sight
-func known(s *survey)        { delete(s.asked, whatIsThere) }                                // from the inventory
-func idling(s *survey)       { s.memory.idle = noon.Add(1 - pushTime) }
-func noEvents(s *survey)     { s.memory.neverRan = true }
-func free(s *survey)         { s.synced, s.free = true, true }
-func unsure(s *survey)       { free(s); s.memory.unsure = true }
-func made(s *survey)         { free(s); s.memory.made = noon.Add(1 - pushTime) }
-func madeLong(s *survey)     { free(s); s.memory.made = noon.Add(-pushTime) }
-func seen(s *survey)         { free(s); s.memory.object = theVM }
-func twice(s *survey)        { s.asked[whatIsThere] = 2 }
+func findsNothing(s *Survey) { s.Found, s.Asked[Look] = seen.Found{}, 1 }
+func findsUnread(s *Survey)  { finds(cloud.Unseen)(s); s.VM.ID = "" }
+func recorded(s *Survey)     { s.Memory.Object = s.VM.Ref }
+
+func findsVM(power types.VirtualMachinePowerState) fact {
+	return func(s *Survey) {
+		finds(cloud.Ours)(s)
+		s.VM = &seen.VM{
+			Ref: theVM, ID: "id", Owner: "default/m", ProviderID: "vsphere://9bfb9768-d7d1-588a-8ad0-5807cbbbfeb9", Power: power,
+			Connection: types.VirtualMachineConnectionStateConnected,
+		}
+		s.Ran = s.VM.Started()
+	}
+}
+
+func holdsData(s *Survey)    { s.VM.UserData = true }
+func disconnected(s *Survey) { s.VM.Connection = types.VirtualMachineConnectionStateDisconnected }
+func blind(s *Survey)        { s.Whose, s.VM.ID, s.Memory.Object = cloud.Unseen, "", theVM } // its configuration is out of sight
+func known(s *Survey)        { delete(s.Asked, Look) }                                       // from the inventory
+func idling(s *Survey)       { s.Memory.Idle = noon.Add(1 - PushTime) }
+func noEvents(s *Survey)     { s.Memory.NeverRan = true }
+func free(s *Survey)         { s.Synced, s.Free = true, true }
+func unsure(s *Survey)       { free(s); s.Memory.Unsure = true }
+func made(s *Survey)         { free(s); s.Memory.Made = noon.Add(1 - PushTime) }
+func madeLong(s *Survey)     { free(s); s.Memory.Made = noon.Add(-PushTime) }
+func shown(s *Survey)        { free(s); s.Memory.Object = theVM }
+func twice(s *Survey)        { s.Asked[Look] = 2 }
 
 // Answers to the other questions, and what is remembered.
-func ran(so bool) fact     { return func(s *survey) { s.ran, s.asked[whetherItRan] = so, 1 } }
-func early(so bool) fact   { return func(s *survey) { s.earlier, s.asked[earlierClones] = so, 1 } }
-func rival(so bool) fact   { return func(s *survey) { s.rivals, s.asked[rivalClones] = so, 1 } }
-func lostNow(s *survey)    { s.memory.answerLost = noon.Add(1 - lateRequest) }
-func late(s *survey)       { s.lateUntil = noon.Add(1) }
-func lostBefore(s *survey) { s.memory.answerLost = noon.Add(-lateRequest) }
-func pausing(s *survey)    { s.memory.failed, s.memory.notBefore = errClone, noon.Add(1) }
-func paused(s *survey)     { s.memory.failed, s.memory.notBefore = errClone, noon }
-func erased(s *survey)     { s.memory.failed, s.memory.notBefore = nil, noon.Add(1) }
+func ran(so bool) fact     { return func(s *Survey) { s.Ran, s.Asked[Events] = so, 1 } }
+func early(so bool) fact   { return func(s *Survey) { s.Earlier, s.Asked[Earlier] = so, 1 } }
+func rival(so bool) fact   { return func(s *Survey) { s.Rivals, s.Asked[Rivals] = so, 1 } }
+func lostNow(s *Survey)    { s.Memory.AnswerLost = noon.Add(1 - LateRequest) }
+func late(s *Survey)       { s.LateUntil = noon.Add(1) }
+func lostBefore(s *Survey) { s.Memory.AnswerLost = noon.Add(-LateRequest) }
+func pausing(s *Survey)    { s.Memory.Failed, s.Memory.NotBefore = errClone, noon.Add(1) }
+func paused(s *Survey)     { s.Memory.Failed, s.Memory.NotBefore = errClone, noon }
+func erased(s *Survey)     { s.Memory.Failed, s.Memory.NotBefore = nil, noon.Add(1) }
 
 const off, on, suspended = types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStatePoweredOn,
 	types.VirtualMachinePowerStateSuspended
 
 var (
-	anyGoal  = []goal{wantReport, wantRunning, wantErased, wantGone}
-	toReport = []goal{wantReport}
-	toRun    = []goal{wantRunning}
-	toGo     = []goal{wantGone}
-	toErase  = []goal{wantErased}
-	toLook   = []goal{wantReport, wantErased}
-	toStay   = []goal{wantReport, wantRunning, wantErased}
+	anyGoal   = []Goal{Report, Running, Erased, Gone}
+	toReport  = []Goal{Report}
+	toRun     = []Goal{Running}
+	toGo      = []Goal{Gone}
+	ofSettled = []Goal{Erased}
+	toLook    = []Goal{Report, Erased}
+	toStay    = []Goal{Report, Running, Erased}
 )
 
-// rows are the rules of next: what holds, what comes next, and why.
+// rows are the rules of Decide: what holds, what comes next, and why.
 var rows = []struct {
 	name    string
 	because string
-	goals   []goal
-	survey  survey
+	goals   []Goal
+	survey  Survey
 	next    string
 }{
 	// The task that this process began.
-	{"cloning", "its end wakes us", anyGoal, has(underWay(cloning)), "wait: cloning"},
-	{"switching on", "its end wakes us", anyGoal, has(underWay(switchingOn)), "wait: switching on"},
-	{"switching off", "its end wakes us", anyGoal, has(underWay(switchingOff)), "wait: switching off"},
-	{"destroying", "its end wakes us", anyGoal, has(underWay(destroying)), "wait: destroying"},
-	{"a task failed", "the user is told once", toStay, has(failed(cloning)), "fail: TaskFailed"},
-	{"switching off failed", "the user is told why the VM stays", toGo, has(failed(switchingOff)), "fail: TaskFailed"},
-	{"the clone failed", "nothing was made, and none is wanted", toGo, has(failed(cloning)), "ask: rival clones"},
-	{"the clone ended", "the inventory may not have its VM yet", toStay, has(succeeded(cloning)), "ask: what is there"},
-	{"somebody was faster", "we look at what is there now", toStay, has(cameTooLate(cloning)), "ask: what is there"},
-	{"somebody switched it off first", "we look at what is there now", toGo, has(cameTooLate(switchingOff)), "ask: rival clones"},
-	{"it is off", "it needs no look in between", toGo, has(succeeded(switchingOff)), "start: destroying vm-1"},
-	{"it is destroyed", "another clone may be under way", toGo, has(succeeded(destroying)), "ask: rival clones"},
-	{"whether it is off was forgotten", "only a look tells", toGo, has(forgot(switchingOff), ran(true)), "ask: what is there"},
-	{"whether it is destroyed was forgotten", "only a look tells", toGo, has(forgot(destroying), ran(true)), "ask: what is there"},
-	{"it ran and is destroyed", "its name was taken all the time", toGo, has(succeeded(destroying), ran(true)), "not found"},
+	{"cloning", "its end wakes us", anyGoal, has(underWay(Clone)), "wait: cloning"},
+	{"switching on", "its end wakes us", anyGoal, has(underWay(SwitchOn)), "wait: switching on"},
+	{"switching off", "its end wakes us", anyGoal, has(underWay(SwitchOff)), "wait: switching off"},
+	{"destroying", "its end wakes us", anyGoal, has(underWay(Destroy)), "wait: destroying"},
+	{"a task failed", "the user is told once", toStay, has(failed(Clone)), "fail: TaskFailed"},
+	{"switching off failed", "the user is told why the VM stays", toGo, has(failed(SwitchOff)), "fail: TaskFailed"},
+	{"the clone failed", "nothing was made, and none is wanted", toGo, has(failed(Clone)), "ask: rival clones"},
+	{"the clone ended", "the inventory may not have its VM yet", toStay, has(succeeded(Clone)), "ask: what is there"},
+	{"somebody was faster", "we look at what is there now", toStay, has(cameTooLate(Clone)), "ask: what is there"},
+	{"somebody switched it off first", "we look at what is there now", toGo, has(cameTooLate(SwitchOff)), "ask: rival clones"},
+	{"it is off", "it needs no look in between", toGo, has(succeeded(SwitchOff)), "start: destroying vm-1"},
+	{"it is destroyed", "another clone may be under way", toGo, has(succeeded(Destroy)), "ask: rival clones"},
+	{"whether it is off was forgotten", "only a look tells", toGo, has(forgot(SwitchOff), ran(true)), "ask: what is there"},
+	{"whether it is destroyed was forgotten", "only a look tells", toGo, has(forgot(Destroy), ran(true)), "ask: what is there"},
+	{"it ran and is destroyed", "its name was taken all the time", toGo, has(succeeded(Destroy), ran(true)), "not found"},
 	{
-		"it ran, a person destroyed it first", "we look at what is there now", toGo, has(cameTooLate(destroying), ran(true)),
+		"it ran, a person destroyed it first", "we look at what is there now", toGo, has(cameTooLate(Destroy), ran(true)),
 		"ask: what is there",
 	},
 	{"it was made a moment ago", "the watch has yet to tell", toStay, has(made), "wait: cloning"},
 	{"it was made a while ago", "the watch should have told", toStay, has(madeLong), "ask: what is there"},
 
-	{"erasing", "it changes nothing that is told", toLook, has(underWay(erasing), findsVM(on), known), "report: Running"},
+	{"erasing", "it changes nothing that is told", toLook, has(underWay(Erase), findsVM(on), known), "report: Running"},
 	{
 		"erasing", "vSphere does one thing at a time with a VM",
-		[]goal{wantRunning, wantGone},
-		has(underWay(erasing), findsVM(on), known), "wait: erasing the user data",
+		[]Goal{Running, Gone},
+		has(underWay(Erase), findsVM(on), known), "wait: erasing the user data",
 	},
 	{
 		"erasing failed", "that hurts no node",
-		[]goal{wantReport, wantRunning},
-		has(failed(erasing), findsVM(on), known),
+		[]Goal{Report, Running},
+		has(failed(Erase), findsVM(on), known),
 		"report: Running",
 	},
-	{"erasing failed", "the VM goes anyway", toGo, has(failed(erasing), findsVM(on), known), "start: switching off vm-1"},
+	{"erasing failed", "the VM goes anyway", toGo, has(failed(Erase), findsVM(on), known), "start: switching off vm-1"},
 
 	// The user data of a machine that is settled.
 	{
-		"the guest needs it no more", "anyone in the VM can read it", toErase, has(findsVM(on), holdsData),
+		"the guest needs it no more", "anyone in the VM can read it", ofSettled, has(findsVM(on), holdsData),
 		"start: erasing the user data vm-1",
 	},
 	{
-		"the same, the inventory says", "that costs no call", toErase, has(findsVM(on), known, holdsData),
+		"the same, the inventory says", "that costs no call", ofSettled, has(findsVM(on), known, holdsData),
 		"start: erasing the user data vm-1",
 	},
 	{
-		"it was stopped", "a VM that is off can be read, too", toErase, has(findsVM(off), ran(true), holdsData),
+		"it was stopped", "a VM that is off can be read, too", ofSettled, has(findsVM(off), ran(true), holdsData),
 		"start: erasing the user data vm-1",
 	},
 	{
-		"it never ran", "no guest needs it", toErase, has(findsVM(off), ran(false), holdsData),
+		"it never ran", "no guest needs it", ofSettled, has(findsVM(off), ran(false), holdsData),
 		"start: erasing the user data vm-1",
 	},
-	{"nothing of ours is there", "what a guest writes is its own", toErase, has(findsVM(on)), "report: Running"},
-	{"not settled", "the guest needs it", []goal{wantReport, wantRunning}, has(findsVM(on), holdsData), "report: Running"},
+	{"nothing of ours is there", "what a guest writes is its own", ofSettled, has(findsVM(on)), "report: Running"},
+	{"not settled", "the guest needs it", []Goal{Report, Running}, has(findsVM(on), holdsData), "report: Running"},
 	{
-		"erased a moment ago", "the inventory may not have it yet", toErase, has(findsVM(on), holdsData, erased),
+		"erased a moment ago", "the inventory may not have it yet", ofSettled, has(findsVM(on), holdsData, erased),
 		"report: Running",
 	},
 	{
-		"erasing failed a moment ago", "the cause seldom goes away so soon", toErase, has(findsVM(on), holdsData, pausing),
+		"erasing failed a moment ago", "the cause seldom goes away so soon", ofSettled, has(findsVM(on), holdsData, pausing),
 		"fail: CloneFailed",
 	},
 	{
-		"erasing failed a while ago", "it may work now", toErase, has(findsVM(on), holdsData, paused),
+		"erasing failed a while ago", "it may work now", ofSettled, has(findsVM(on), holdsData, paused),
 		"start: erasing the user data vm-1",
 	},
 	{
-		"its host is away", "the vCenter cannot reach it", toErase, has(findsVM(on), holdsData, disconnected),
+		"its host is away", "the vCenter cannot reach it", ofSettled, has(findsVM(on), holdsData, disconnected),
 		"fail: CloudUnreachable",
 	},
-	{"it is gone", "a settled machine gets no second VM", toErase, has(findsNothing), "not found"},
-	{"a stranger has the name", "it is left alone", toErase, has(finds(cloud.Foreign)), "not found"},
+	{"it is gone", "a settled machine gets no second VM", ofSettled, has(findsNothing), "not found"},
+	{"a stranger has the name", "it is left alone", ofSettled, has(finds(cloud.Foreign)), "not found"},
 
 	// Reports, and the VM that runs or ran.
 	{"nothing is known", "the vCenter knows", toStay, has(), "ask: what is there"},
@@ -222,7 +226,7 @@ var rows = []struct {
 	{"nor is there an earlier clone", "the name guards", toRun, has(free, early(false)), "start: cloning"},
 	{"the inventory has nothing", "it cannot prove that", append(toGo, toLook...), has(free, rival(false)), "ask: what is there"},
 	{"there was an earlier clone", "it may have made the VM", toRun, has(unsure, early(false)), "ask: what is there"},
-	{"it was there a moment ago", "it may be there", toRun, has(seen, early(false)), "ask: what is there"},
+	{"it was there a moment ago", "it may be there", toRun, has(shown, early(false)), "ask: what is there"},
 	{
 		"its clone is under way", "there must not be a second VM", toRun, has(findsNothing, early(true)),
 		"wait: waiting for clones that were started earlier",
@@ -308,27 +312,28 @@ var rows = []struct {
 		"a stranger has the name of one that ran", "its VM may be elsewhere", toGo, has(finds(cloud.Foreign), ran(true)),
 		"fail: NameTaken",
 	},
-	{"a stranger, and one was seen", "it may be elsewhere", toGo, has(finds(cloud.Foreign), rival(false), seen), "fail: NameTaken"},
+	{"a stranger, and one was seen", "it may be elsewhere", toGo, has(finds(cloud.Foreign), rival(false), shown), "fail: NameTaken"},
 }
 
 func TestNext(t *testing.T) {
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	m := plainMachine()
 	for _, r := range rows {
 		for _, want := range r.goals {
 			t.Run(fmt.Sprintf("%s, wanted: %s", r.name, want), func(t *testing.T) {
-				if got := outcome(next(m, r.survey, want)); got != r.next {
+				if got := outcome(Decide(m, r.survey, want)); got != r.next {
 					t.Errorf("next = %q, want %q, because %s", got, r.next, r.because)
 				}
 			})
 		}
 	}
 	t.Run("a spec of another cloud", func(t *testing.T) {
-		m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
-		says := map[goal]string{
-			wantReport: "fail: SpecInvalid", wantRunning: "fail: SpecInvalid", wantErased: "fail: SpecInvalid", wantGone: "not found",
+		m := plainMachine()
+		m.Spec.VSphere = nil
+		says := map[Goal]string{
+			Report: "fail: SpecInvalid", Running: "fail: SpecInvalid", Erased: "fail: SpecInvalid", Gone: "not found",
 		}
 		for want, says := range says {
-			if got := outcome(next(m, has(), want)); got != says {
+			if got := outcome(Decide(m, has(), want)); got != says {
 				t.Errorf("wanted %s: next = %q, want %q", want, got, says)
 			}
 		}

@@ -1,4 +1,4 @@
-package vsphere
+package request
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 )
 
-// adapterChanges puts the template's adapters on the networks of the spec, in order, adds the adapters that it lacks, and
+// AdapterChanges puts the template's adapters on the networks of the spec, in order, adds the adapters that it lacks, and
 // removes those that are too many. Those in known have the MACs that they must get.
-func adapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface) []types.BaseVirtualDeviceConfigSpec {
+func AdapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface) []types.BaseVirtualDeviceConfigSpec {
 	if len(at.Networks) == 0 {
 		return unpluggedChanges(at.Adapters)
 	}

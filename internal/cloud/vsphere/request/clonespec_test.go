@@ -1,4 +1,4 @@
-package vsphere
+package request
 
 import (
 	"crypto/rand"
@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -19,28 +20,28 @@ func TestCloneSpec(t *testing.T) {
 	ref := func(kind string) types.ManagedObjectReference {
 		return types.ManagedObjectReference{Type: kind, Value: "1"}
 	}
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
+	m := machineWith(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
 	m.Cluster = cloud.ClusterMark{Name: "c", UID: "1-2-3"}
 	at := places.Placement{Template: ref("VirtualMachine"), Folder: ref("Folder"), Pool: ref("ResourcePool")}
-	got, err := cloneSpec(m, hello, at)
+	got, err := CloneSpec(m, hi, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	metadata := `{"instance-id":"` + idOf(m) + `","local-hostname":"` + m.Name + `"}`
+	metadata := `{"instance-id":"` + seen.IDOf(m) + `","local-hostname":"` + m.Name + `"}`
 	want := types.VirtualMachineCloneSpec{
 		PowerOn:  true,
 		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool},
 		Config: &types.VirtualMachineConfigSpec{
-			Uuid: idOf(m), InstanceUuid: idOf(m), NumCPUs: 4, MemoryMB: 8192,
+			Uuid: seen.IDOf(m), InstanceUuid: seen.IDOf(m), NumCPUs: 4, MemoryMB: 8192,
 			ExtraConfig: []types.BaseOptionValue{
-				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(hello)},
+				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(hi)},
 				&types.OptionValue{Key: "guestinfo.userdata.encoding", Value: "gzip+base64"},
 				&types.OptionValue{Key: "guestinfo.metadata", Value: base64.StdEncoding.EncodeToString([]byte(metadata))},
 				&types.OptionValue{Key: "guestinfo.metadata.encoding", Value: "base64"},
 				&types.OptionValue{Key: "capwin.owner", Value: "default/m"},
 				&types.OptionValue{Key: "capwin.providerID", Value: m.ProviderID},
 				&types.OptionValue{Key: "capwin.cluster", Value: "c/1-2-3"},
-				&types.OptionValue{Key: "capwin.userDataDigest", Value: cloud.DigestOf(m.ProviderID, hello)},
+				&types.OptionValue{Key: "capwin.userDataDigest", Value: cloud.DigestOf(m.ProviderID, hi)},
 				&types.OptionValue{Key: "capwin.userData", Value: "given"},
 				&types.OptionValue{Key: "guestinfo.capwin.report", Value: ""},
 				&types.OptionValue{Key: "disk.EnableUUID", Value: "TRUE"},
@@ -55,7 +56,7 @@ func TestCloneSpec(t *testing.T) {
 		store := ref("Datastore")
 		at := at
 		at.Datastore = &store
-		got, err := cloneSpec(m, hello, at)
+		got, err := CloneSpec(m, hi, at)
 		if err != nil || got.Location.Datastore == nil || got.Config.DeviceChange != nil {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
@@ -63,7 +64,7 @@ func TestCloneSpec(t *testing.T) {
 	t.Run("of an OVA", func(t *testing.T) {
 		at := at
 		at.VAppConfig = new(true)
-		got, err := cloneSpec(m, hello, at)
+		got, err := CloneSpec(m, hi, at)
 		if err != nil || got.Config.VAppConfigRemoved == nil || !*got.Config.VAppConfigRemoved {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
@@ -72,17 +73,17 @@ func TestCloneSpec(t *testing.T) {
 		"": nil, infrav1.NestedVirtualizationEnabled: new(true), infrav1.NestedVirtualizationDisabled: new(false),
 	} {
 		t.Run("nested virtualization "+string(wanted), func(t *testing.T) {
-			m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{NestedVirtualization: wanted}})
-			got, err := cloneSpec(m, hello, at)
+			m := machineWith(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{NestedVirtualization: wanted}})
+			got, err := CloneSpec(m, hi, at)
 			if diff := cmp.Diff(want, got.Config.NestedHVEnabled); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 	t.Run("more user data than fits", func(t *testing.T) {
-		data := make(cloud.UserData, maxUserData)
+		data := make(cloud.UserData, MaxUserData)
 		_, _ = rand.Read(data)
-		_, err := cloneSpec(m, data, at)
+		_, err := CloneSpec(m, data, at)
 		cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
 	})
 }
@@ -90,15 +91,15 @@ func TestCloneSpec(t *testing.T) {
 // TestLastUserData: as much as a guest can read is given to it, and no more.
 func TestLastUserData(t *testing.T) {
 	t.Parallel()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
-	data := make(cloud.UserData, maxUserData)
+	m := machineWith(infrav1.WindowsMachineSpec{})
+	data := make(cloud.UserData, MaxUserData)
 	_, _ = rand.Read(data)
-	most := maxUserData / 4 * 3
-	for len(pack(data[:most])) > maxUserData {
+	most := MaxUserData / 4 * 3
+	for len(pack(data[:most])) > MaxUserData {
 		most--
 	}
-	if n := len(pack(data[:most])); n != maxUserData {
-		t.Fatalf("packed user data of %d bytes, want %d", n, maxUserData)
+	if n := len(pack(data[:most])); n != MaxUserData {
+		t.Fatalf("packed user data of %d bytes, want %d", n, MaxUserData)
 	}
 	if _, err := guestinfo(m, data[:most]); err != nil {
 		t.Errorf("user data that just fit: %v", err)
@@ -134,9 +135,9 @@ func TestCoresPerSocket(t *testing.T) {
 // What is shown offline is what a VM gets.
 func TestMetadataIsThatOfTheClone(t *testing.T) {
 	t.Parallel()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	m := machineWith(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
 	want := Metadata(m)
-	options, err := guestinfo(m, hello)
+	options, err := guestinfo(m, hi)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,3 +151,12 @@ func TestMetadataIsThatOfTheClone(t *testing.T) {
 	}
 	t.Error("a VM gets no metadata")
 }
+
+func machineWith(spec infrav1.WindowsMachineSpec) cloud.Machine {
+	return cloud.Machine{
+		Identity: cloud.Identity{Name: "m", ProviderID: seen.Scheme + "9bfb9768-d7d1-588a-8ad0-5807cbbbfeb9"},
+		Key:      cloud.Key{Namespace: "default", Name: "m"}, Spec: spec,
+	}
+}
+
+var hi = cloud.UserData("#ps1\nhello")

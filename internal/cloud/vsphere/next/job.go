@@ -1,0 +1,78 @@
+package next
+
+import (
+	"time"
+
+	"github.com/vmware/govmomi/task"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
+)
+
+// Job is a task that this process started for a machine. The zero value means that there is no such task.
+type Job struct {
+	Act       Act
+	Task      types.ManagedObjectReference
+	VM        types.ManagedObjectReference // the VM that it works on; the template when cloning
+	Begun     time.Time
+	Watched   bool // the vCenter pushes its changes
+	Forgotten bool // the vCenter does not know how it ended; it counts as ended well
+	State     types.TaskInfoState
+	Fault     *types.LocalizedMethodFault
+}
+
+// UnderWay is true until the vCenter has reported the end.
+func (j Job) UnderWay() bool { return j.Act != "" && !j.Ended() }
+
+// Ended is true once it has.
+func (j Job) Ended() bool {
+	return j.State == types.TaskInfoStateSuccess || j.State == types.TaskInfoStateError
+}
+
+// Did says for certain that the job has done something.
+func (j Job) Did(what Act) bool { return j.Act == what && j.Err() == nil && !j.Forgotten }
+
+// Err is why it failed.
+func (j Job) Err() error {
+	if j.State != types.TaskInfoStateError || j.Fault == nil {
+		return nil
+	}
+	return task.Error{LocalizedMethodFault: j.Fault}
+}
+
+// Set sets one property.
+func (j *Job) Set(path string, value any) {
+	switch path {
+	case "info.state":
+		j.State, _ = value.(types.TaskInfoState)
+	case "info.error":
+		if f, ok := value.(types.LocalizedMethodFault); ok {
+			j.Fault = &f
+		}
+	}
+}
+
+// Apply applies a change that the vCenter has pushed.
+func (j *Job) Apply(u types.ObjectUpdate) {
+	for _, c := range u.ChangeSet {
+		j.Set(c.Name, c.Val)
+	}
+}
+
+// Shown says that the VM itself shows that the job is done. Often the vCenter tells of the VM before the task. Nothing shows that
+// a VM is destroyed: one that the account may not see any more leaves the inventory, too.
+func (j Job) Shown(there seen.Found) bool {
+	same := there.Whose == cloud.Ours && there.VM.Ref == j.VM
+	switch j.Act {
+	case Clone:
+		return there.Whose == cloud.Ours && there.VM.Started()
+	case SwitchOn:
+		return same && there.VM.Started()
+	case SwitchOff:
+		return same && there.VM.Off()
+	case Erase:
+		return same && !there.VM.UserData
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package next
+
+import (
+	"fmt"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
+)
+
+// notProved is why a VM that may be the machine's is left alone, and what helps. The name of a VM that has only the machine's id
+// or reference is not shown, because the VM may be another tenant's.
+func notProved(m cloud.Machine, vm *seen.VM) *cloud.Error {
+	which := fmt.Sprintf("the VM %q (%s)", cloud.Clean(vm.Name, seen.MaxName), cloud.Clean(vm.Ref.Value, seen.MaxReference))
+	switch {
+	case vm.ID == seen.IDOf(m):
+		which = "the VM with the instance UUID " + vm.ID
+	case vm.Blank():
+		which = "the VM " + cloud.Clean(vm.Ref.Value, seen.MaxReference) + ", which the status of this machine names,"
+	}
+	return cloud.Errorf(cloud.Denied, infrav1.VMNotProvedReason,
+		"%s may be this machine's, but it %s, so it is left alone: %s", which, lack(vm, m), remedy(vm, m))
+}
+
+// lack is what of a proof a VM lacks, which may be the machine's.
+func lack(s *seen.VM, m cloud.Machine) string {
+	switch maker := s.Maker(); {
+	case s.BelongsTo(m) && maker != "" && maker != string(m.Cluster.Manager):
+		return "was made by another management cluster, with the UID " + maker
+	case s.BelongsTo(m):
+		return "was made for another object, or with other user data than those in the machine's bootstrap Secret"
+	case s.ID == seen.IDOf(m) && s.Unlike(m):
+		return "has the marks of another machine"
+	case s.ID == seen.IDOf(m):
+		return "does not have all of its marks"
+	case s.Marked(m):
+		return fmt.Sprintf("has the instance UUID %s and not %s", cloud.Clean(s.ID, seen.MaxMark), seen.IDOf(m))
+	case s.Blank():
+		return "has another instance UUID, and no marks"
+	}
+	return fmt.Sprintf("has the instance UUID %s and not %s, and does not have all of its marks",
+		cloud.Clean(s.ID, seen.MaxMark), seen.IDOf(m))
+}
+
+// remedy is what a person can do about that. Nobody is asked to give the machine's id to a VM that has no mark: if the VM is
+// another's, it would be deleted with the machine.
+func remedy(s *seen.VM, m cloud.Machine) string {
+	marks := fmt.Sprintf("%s=%s and %s=%s in its advanced configuration", seen.MarkOwner, m.Key, seen.MarkProviderID, m.ProviderID)
+	switch maker := s.Maker(); {
+	case s.BelongsTo(m) && maker != "" && maker != string(m.Cluster.Manager):
+		return "restore the machine's bootstrap Secret, or let the operator start the manager with --took-over-from=" + maker
+	case s.BelongsTo(m):
+		return "restore the bootstrap Secret that the VM was made with, or delete the VM"
+	case s.ID == seen.IDOf(m):
+		return "if it is this machine's, set " + marks
+	case s.Marked(m):
+		return "if it is this machine's, as after a restore from a backup, set its instance UUID to " + seen.IDOf(m)
+	case s.Blank():
+		return "look for a VM with the instance UUID " + seen.IDOf(m) + ", and ask who manages the vCenter whose VM this one is"
+	}
+	return "if it is this machine's, set its instance UUID to " + seen.IDOf(m) + ", and " + marks
+}
+
+// usedAgain is why it is not known that a VM is gone while its reference names the VM of another machine.
+func usedAgain(m cloud.Machine, vm *seen.VM) *cloud.Error {
+	return cloud.Errorf(cloud.Denied, infrav1.VMNotProvedReason,
+		"the object %s, which the status of this machine names, is another machine's VM now, as after a restore of the vCenter, so it "+
+			"is left alone, and nothing proves that this machine's VM is gone: look for a VM with the instance UUID %s",
+		cloud.Clean(vm.Ref.Value, seen.MaxReference), seen.IDOf(m))
+}
+
+// InItsPlace is why it is not known that a VM is gone while its name is taken.
+func InItsPlace(m cloud.Machine, there *seen.VM) *cloud.Error {
+	marks := fmt.Sprintf("give it the instance UUID %s, %s=%s and %s=%s if it is the machine's VM, or ",
+		seen.IDOf(m), seen.MarkOwner, m.Key, seen.MarkProviderID, m.ProviderID)
+	if there.Unlike(m) || there.Ref.Type != "VirtualMachine" {
+		marks = ""
+	}
+	return cloud.Errorf(cloud.Denied, infrav1.NameTakenReason,
+		"the folder has a VM or folder named %q without the marks of this machine, so that nothing proves that the machine's VM is "+
+			"gone: %srename it, and look for a VM with the instance UUID %s", m.Name, marks, seen.IDOf(m))
+}
+
+func nameTaken(m cloud.Machine) error {
+	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
+		"the folder already has a VM or folder named %q that does not belong to this machine: rename or remove it, "+
+			"or delete the Machine so that a new one gets another name", m.Name)
+}
+
+// NameHidden is why a clone is not tried again at once when the name is taken by something that we do not find.
+func NameHidden(m cloud.Machine) error {
+	return cloud.Errorf(cloud.Transient, infrav1.NameTakenReason,
+		"the vCenter says that the name %q is taken in the folder, but shows the account no such object: give the account the right "+
+			"to see it, or delete the Machine so that a new one gets another name", m.Name)
+}
+
+// specMissing is the answer for a machine without the part of its spec that is ours. Nothing was ever made of it.
+func specMissing(want Goal) error {
+	if want == Gone {
+		return cloud.ErrNotFound
+	}
+	return cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+		"spec.vsphere is missing: add it to say where and how to make the VM")
+}
+
+// WayOut adds to the error of a deletion that cannot end what a person can do.
+func WayOut(err *cloud.Error) error {
+	told := *err
+	told.Message += "; if the VM is gone for certain, remove the finalizer " + infrav1.MachineFinalizer + " from the WindowsMachine"
+	return &told
+}
