@@ -47,16 +47,14 @@ func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Dura
 	}
 	o := &ours{Cloud: account, hints: map[cloud.Key]int{}}
 	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx)) // VMs are removed after an interrupt, too
-	changed := make(chan cloud.Key)
-	o.done.Go(func() {
-		for key := range changed {
-			o.mu.Lock()
+	changed := func(keys ...cloud.Key) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for _, key := range keys {
 			o.hints[key]++
-			o.mu.Unlock()
 		}
-	})
+	}
 	o.done.Go(func() {
-		defer close(changed)
 		_ = until(ctx, pause, 0, func(ctx context.Context) (bool, error) {
 			err := account.Watch(ctx, changed)
 			o.mu.Lock()

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -40,7 +41,7 @@ func TestFinalizer(t *testing.T) {
 	want("with another VM", "example.com/keep", infrav1.CredentialsFinalizer)
 	k.lost(one)
 	expect.OK(t, k.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "vcenter"}}))
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	if got := expect.Got(k.of(two))(t); !got.Going || got.Data == nil {
 		t.Errorf("a Secret that is being deleted serves its machines, but it is %+v", got)
 	}
@@ -100,7 +101,7 @@ func TestOfAnotherManager(t *testing.T) {
 	expect.Same(t, "finalizers", []string{infrav1.CredentialsFinalizer}, k.finalizers(t, name))
 	expect.OK(t, k.Free(machine("ours", name, holding, labeled)))
 	k.lost(machine("ours", name, holding, labeled))
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	expect.Same(t, "finalizers", []string{infrav1.CredentialsFinalizer}, k.finalizers(t, name))
 }
 
@@ -120,11 +121,11 @@ func TestFinalizerStays(t *testing.T) {
 		t.Errorf("the machine is told %v", err)
 	}
 	before := len(k.reads)
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	if n := len(k.reads) - before; n > 2 {
-		t.Errorf("a patch that is refused was tried %d times in %s", n, every)
+		t.Errorf("a patch that is refused was tried %d times in %s", n, reads.Every)
 	}
 	k.patchRefusal = nil
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	expect.OK(t, k.Free(m))
 }

@@ -3,12 +3,11 @@
 //
 //   - Of says what a Secret held when it was last read. It never asks the API server. Until the Secret was read for the first
 //     time, the error is phase.ErrAwaited, and the machine is woken when it was.
-//   - A Secret that a WindowsMachine names is read by name: at once when the first machine names it, and then every 10 seconds.
-//     All these reads together are at most 5 a second, however many machines and Secrets there are. Namespaces take turns, so
-//     that none keeps the others waiting by naming many Secrets. Secrets are never listed or watched.
-//   - When a Secret has changed, appeared or disappeared, all machines that name it are woken: of a namespace wakeBurst at once,
-//     and then wakeRate a second, so that none keeps the others' machines waiting by changing Secrets of many machines. While a
-//     Secret cannot be read, what was known of it stands.
+//   - A Secret that a WindowsMachine names is read by name, at the pace and by the turns of controllers/reads. Secrets are never
+//     listed or watched.
+//   - When a Secret has changed, appeared or disappeared, all machines that name it are woken, at the pace of internal/wake: no
+//     namespace keeps the others' machines waiting by changing Secrets of many machines. While a Secret cannot be read, what was
+//     known of it stands.
 //   - A Secret has our finalizer for as long as a machine that may have a VM names it: without credentials no VM can be removed.
 //     One that is being deleted serves these machines until then. Free ends that for a machine, before the machine itself is let
 //     go. A Secret that is being deleted goes only when each of its last machines is gone or has RemovedAnnotation.
@@ -19,17 +18,15 @@ package credentials
 import (
 	"context"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 )
 
 // MaxKept is how many bytes of Secrets are kept for one namespace.
@@ -45,25 +42,18 @@ type Keeper struct {
 	Client client.Client
 	// Events tells people that a Secret waits for its machines.
 	Events events.EventRecorder
-	// Now is the clock.
-	Now func() time.Time
 	// WatchFilter is the value of the watch-filter label, if this manager has one.
 	WatchFilter string
-	// Every is how often a Secret is read, and Pace the time between any two reads; zero is 10 s and 200 ms. Tests are faster.
-	Every, Pace time.Duration
+	// Reader reads them one after the other, and wakes their machines.
+	reads.Reader
 
 	// secretOf names the Secret of a machine; the zero value if there is none.
 	secretOf func(*infrav1.WindowsMachine) types.NamespacedName
-	// begin is called when a Secret may have to be read before the time that next said.
-	begin chan struct{}
 
 	mu      sync.Mutex
-	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
 	secrets map[types.NamespacedName]*secret
 	uses    map[types.NamespacedName]use
 	freed   map[types.NamespacedName]types.UID // machines that need no Secret any more
-	turns   turns
-	wakes   map[string]wakes // by namespace
 }
 
 // Secret is what a Secret held when it was last read.
@@ -122,14 +112,6 @@ func (k *Keeper) Free(windows *infrav1.WindowsMachine) error {
 	return phase.ErrAwaited
 }
 
-// Feed has the machines woken by a queue.
-func (k *Keeper) Feed(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.queue = queue
-	return nil
-}
-
 // use is how a machine uses a Secret. Holds says that it may have a VM, and ours that this manager looks after it.
 type use struct {
 	secret      types.NamespacedName
@@ -142,10 +124,10 @@ type use struct {
 // secret is what is known of a Secret.
 type secret struct {
 	Secret
+	reads.Turn
 	known bool  // it was read
 	err   error // why it has nothing to say
 	size  int
-	due   time.Time
 	held  bool // it has our finalizer, or may have
 	// unheld is why the last change of the finalizer failed.
 	unheld error
@@ -164,9 +146,9 @@ func (k *Keeper) entry(name types.NamespacedName) *secret {
 	}
 	s := k.secrets[name]
 	if s == nil {
-		s = &secret{due: k.Now(), users: map[types.NamespacedName]use{}, waiting: map[types.NamespacedName]bool{}}
+		s = &secret{Turn: reads.Turn{Due: k.Now()}, users: map[types.NamespacedName]use{}, waiting: map[types.NamespacedName]bool{}}
 		k.secrets[name] = s
-		k.stir()
+		k.Stir()
 	}
 	return s
 }
@@ -222,15 +204,7 @@ func (s *secret) used() bool { return s.ours > 0 || s.held && s.others == 0 || l
 // hurry has a Secret read soon whose finalizer is not as it must be.
 func (k *Keeper) hurry(s *secret) {
 	if s.known && s.Exists && s.held != s.needed() && (s.held || !s.Going) {
-		s.due = k.Now()
-		k.stir()
-	}
-}
-
-// stir has the next Secret chosen anew.
-func (k *Keeper) stir() {
-	select {
-	case k.begin <- struct{}{}:
-	default: // that is about to be done, or nothing runs yet
+		s.Due = k.Now()
+		k.Stir()
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -34,6 +35,7 @@ type keeping struct {
 	refusal,
 	patchRefusal error
 	events  *events.FakeRecorder
+	fed     workqueue.TypedRateLimitingInterface[ctrl.Request]
 	patches int
 	during  func() // a patch
 	lines   []string
@@ -67,7 +69,7 @@ func newKeeping(t *testing.T) *keeping {
 		return nil
 	})).Build()
 	k.Keeper = &Keeper{
-		Live: k.api, Client: k.api, Events: k.events, Now: func() time.Time { return k.clock },
+		Live: k.api, Client: k.api, Events: k.events, Reader: reads.Reader{Clock: func() time.Time { return k.clock }},
 		secretOf: func(m *infrav1.WindowsMachine) (name types.NamespacedName) {
 			if m.Spec.VSphere != nil {
 				name = types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.IdentityRef.Name}
@@ -78,6 +80,7 @@ func newKeeping(t *testing.T) *keeping {
 	limiter := workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]()
 	queue := workqueue.NewTypedRateLimitingQueue(limiter)
 	t.Cleanup(queue.ShutDown)
+	k.fed = queue
 	expect.OK(t, k.Feed(t.Context(), queue))
 	return k
 }
@@ -99,10 +102,10 @@ func (k *keeping) pass(t *testing.T, d time.Duration) {
 // woken are the machines that were woken since the last call.
 func (k *keeping) woken() []string {
 	names := []string{}
-	for k.queue.Len() > 0 {
-		request, _ := k.queue.Get()
+	for k.fed.Len() > 0 {
+		request, _ := k.fed.Get()
 		names = append(names, request.Name)
-		k.queue.Done(request)
+		k.fed.Done(request)
 	}
 	slices.Sort(names)
 	return names
@@ -185,16 +188,16 @@ func TestChange(t *testing.T) {
 	k.saw(machine("1", vcenter("a"), holding))
 	k.saw(machine("2", vcenter("a")))
 	k.saw(machine("3", vcenter("b")))
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	expect.Same(t, "woken by the first reads", []string{"1", "2", "3"}, k.woken())
-	k.pass(t, 3*every)
+	k.pass(t, 3*reads.Every)
 	expect.Same(t, "woken by nothing", []string{}, k.woken())
 	for what, change := range map[string]func(){
 		"another password": func() { k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Data["clientSecret"] = []byte("two") }) },
 		"absence": func() {
 			k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Finalizers = nil })
 			expect.OK(t, k.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "vcenter"}}))
-			k.pass(t, every)
+			k.pass(t, reads.Every)
 			expect.Same(t, "woken by absence", []string{"1", "2"}, k.woken())
 			if got := expect.Got(k.of(machine("1", vcenter("a"))))(t); got.Exists || got.Data != nil {
 				t.Errorf("a Secret that is gone is %+v", got)
@@ -203,11 +206,11 @@ func TestChange(t *testing.T) {
 		},
 	} {
 		change()
-		k.pass(t, every)
+		k.pass(t, reads.Every)
 		expect.Same(t, "woken by "+what, []string{"1", "2"}, k.woken())
 	}
 	k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Labels = map[string]string{"a": "b"} })
-	k.pass(t, 2*every)
+	k.pass(t, 2*reads.Every)
 	expect.Same(t, "woken by a label", []string{}, k.woken())
 }
 
@@ -221,7 +224,7 @@ func TestUnreadable(t *testing.T) {
 	k.pass(t, time.Second)
 	k.refusal = errors.New("no quorum")
 	k.saw(two)
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	expect.Same(t, "woken", []string{"1", "2"}, k.woken())
 	if got := expect.Got(k.of(one))(t); !got.Exists {
 		t.Errorf("what was known is %+v", got)
@@ -229,10 +232,10 @@ func TestUnreadable(t *testing.T) {
 	if _, err := k.of(two); err == nil || err.Error() != "get credentials: no quorum" {
 		t.Errorf("what was never read is %v", err)
 	}
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	expect.Same(t, "woken by the same error", []string{}, k.woken())
 	k.refusal = nil
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	expect.Same(t, "woken", []string{"2"}, k.woken())
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,15 +22,13 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 )
-
-// patience is how long the API server may take to answer.
-const patience = 10 * time.Second
 
 // Setup has the keeper follow all machines of the manager's cache. SecretOf names the Secret of a machine; the zero value if
 // there is none.
 func (k *Keeper) Setup(ctx context.Context, mgr ctrl.Manager, secretOf func(*infrav1.WindowsMachine) types.NamespacedName) error {
-	k.secretOf, k.begin = secretOf, make(chan struct{}, 1)
+	k.secretOf = secretOf
 	machines, err := mgr.GetCache().GetInformer(ctx, &infrav1.WindowsMachine{})
 	if err != nil {
 		return fmt.Errorf("get informer of windowsmachines: %w", err)
@@ -43,7 +42,7 @@ func (k *Keeper) Setup(ctx context.Context, mgr ctrl.Manager, secretOf func(*inf
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		// Before all machines are known, a Secret may seem not to be needed.
 		if toolscache.WaitForCacheSync(ctx.Done(), all.HasSynced) {
-			k.run(ctx)
+			k.Run(ctx, k.next, k.look)
 		}
 		return nil
 	}))
@@ -85,25 +84,30 @@ func (k *Keeper) useOf(windows *infrav1.WindowsMachine) use {
 	}
 }
 
-// run reads one Secret after the other, each when it is its turn.
-func (k *Keeper) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		name, wait := k.next()
-		if wait == 0 {
-			k.look(ctx, name)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		case <-k.begin:
+// next is the Secret that is read now, or how long there is nothing to do.
+func (k *Keeper) next() (reads.Object, time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Next(k.wanted)
+}
+
+// wanted yields the Secrets that are read, and forgets those that no one needs.
+func (k *Keeper) wanted(yield func(reads.Object, *reads.Turn) bool) {
+	for name, s := range k.secrets {
+		switch {
+		case s.used():
+			if !yield(reads.Object{NamespacedName: name}, &s.Turn) {
+				return
+			}
+		case len(s.users) == 0:
+			delete(k.secrets, name)
 		}
 	}
 }
 
 // look reads a Secret and sees to its finalizer.
-func (k *Keeper) look(ctx context.Context, name types.NamespacedName) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+func (k *Keeper) look(ctx context.Context, object reads.Object) {
+	name := object.NamespacedName
 	got, data, err := k.read(ctx, name)
 	var unheld error
 	if err == nil {
@@ -125,9 +129,7 @@ func (k *Keeper) look(ctx context.Context, name types.NamespacedName) {
 		})
 		k.tell(ctx, name, s)
 	}
-	for machine := range s.waiting {
-		k.wake(machine)
-	}
+	k.Wake(slices.Collect(maps.Keys(s.waiting))...)
 	clear(s.waiting)
 	if unheld == nil || apierrors.IsConflict(unheld) { // a machine may have come or gone meanwhile
 		k.hurry(s)
@@ -239,7 +241,7 @@ func (k *Keeper) fail(ctx context.Context, name types.NamespacedName, s *secret,
 func (k *Keeper) wakeAll(s *secret) {
 	for machine, u := range s.users {
 		if u.ours {
-			k.wake(machine)
+			k.Wake(machine)
 		}
 	}
 }

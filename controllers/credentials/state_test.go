@@ -1,10 +1,14 @@
 package credentials
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -96,24 +100,18 @@ func TestHurry(t *testing.T) {
 		"never read":                   {secret{Secret: there, holders: 1}, false},
 	} {
 		k := newKeeping(t)
-		k.begin = make(chan struct{}, 1)
-		c.s.due = k.clock.Add(every)
-		k.hurry(&c.s)
-		expect.Same(t, name+": is due", c.hurries, c.s.due.Equal(k.clock))
-		expect.Same(t, name+": the next one is chosen anew", c.hurries, len(k.begin) == 1)
-	}
-}
-
-// TestBefore has the order in which Secrets are read.
-func TestBefore(t *testing.T) {
-	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
-	in := []candidate{
-		{vcenter("b"), at(1), at(9)}, {vcenter("c"), at(2), at(3)}, {vcenter("a"), at(2), at(4)}, {vcenter("d"), at(2), at(4)},
-	}
-	for i, one := range in {
-		for j, other := range in {
-			expect.Same(t, one.name.Namespace+" is before "+other.name.Namespace, i < j, one.before(other))
-		}
+		c.s.Due = k.clock.Add(reads.Every)
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			var chosen atomic.Int64
+			go k.Run(ctx, func() (reads.Object, time.Duration) { chosen.Add(1); return reads.Object{}, time.Hour }, nil)
+			synctest.Wait()
+			k.hurry(&c.s)
+			synctest.Wait()
+			expect.Same(t, name+": the next one is chosen anew", c.hurries, chosen.Load() == 2)
+			end()
+		})
+		expect.Same(t, name+": is due", c.hurries, c.s.Due.Equal(k.clock))
 	}
 }
 

@@ -1,7 +1,6 @@
 package credentials
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -89,9 +89,7 @@ func TestTurns(t *testing.T) {
 func TestReadTimes(t *testing.T) {
 	k := newKeeping(t)
 	second, first := types.NamespacedName{Namespace: "a", Name: "a"}, types.NamespacedName{Namespace: "a", Name: "b"}
-	k.begin = make(chan struct{}, 1)
 	k.saw(machine("m-1", first))
-	expect.Same(t, "the next read is chosen anew", 1, len(k.begin))
 	k.clock = k.clock.Add(time.Millisecond)
 	k.saw(machine("m-2", second))
 	k.pass(t, 20300*time.Millisecond)
@@ -101,36 +99,11 @@ func TestReadTimes(t *testing.T) {
 	}, k.reads)
 	k.lost(machine("m-1", first))
 	k.lost(machine("m-2", second))
-	k.pass(t, every)
+	k.pass(t, reads.Every)
 	expect.Same(t, "reads without machines", 6, len(k.reads))
 	expect.Same(t, "what is remembered", 0, len(k.secrets)+len(k.uses)+len(k.freed))
 	_, wait := k.next()
 	expect.Same(t, "wait for nothing", 10*time.Second, wait)
-}
-
-// TestDue tells a Secret that no one knows anything of from those that are read again.
-func TestDue(t *testing.T) {
-	for name, c := range map[string]struct {
-		known       bool
-		err         error
-		later       time.Duration
-		first, wait bool
-	}{
-		"never read":          {first: true},
-		"read":                {known: true},
-		"could not be read":   {err: errors.New("no quorum")},
-		"was refused":         {known: true, err: errors.New("too large")},
-		"never read, not yet": {later: time.Second, wait: true},
-	} {
-		k := newKeeping(t)
-		k.saw(machine("m", vcenter("a")))
-		s := k.secrets[vcenter("a")]
-		s.known, s.err, s.due = c.known, c.err, k.clock.Add(c.later)
-		first, again, wait := k.due(k.clock)
-		expect.Same(t, name+": is read for the first time", c.first, first != nil)
-		expect.Same(t, name+": is read again", !c.first && !c.wait, again != nil)
-		expect.Same(t, name+": waits", map[bool]time.Duration{true: time.Second, false: 10 * time.Second}[c.wait], wait)
-	}
 }
 
 // TestNewAmongMany: the first use of a Secret does not wait for the many others of its namespace, nor they for many new ones.

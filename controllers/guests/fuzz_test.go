@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/odd"
 )
 
@@ -41,7 +42,8 @@ func FuzzReports(f *testing.F) {
 }
 
 func checkReports(t *testing.T, source *odd.Source) {
-	ears := &Ears{Heard: make(chan cloud.Key, 100), GetClient: func(context.Context, client.ObjectKey) (client.Client, error) {
+	heard := make(chan cloud.Key, 100)
+	ears := &Ears{Heard: cloudtest.Into(heard), GetClient: func(context.Context, client.ObjectKey) (client.Client, error) {
 		if source.Once(10) {
 			return nil, errors.New("away")
 		}
@@ -56,8 +58,8 @@ func checkReports(t *testing.T, source *odd.Source) {
 			}
 		}
 	}
-	close(ears.Heard)
-	for woken := range ears.Heard {
+	close(heard)
+	for woken := range heard {
 		if woken == one && all[0].read.IsZero() || woken == two && all[1].read.IsZero() || woken != one && woken != two {
 			t.Errorf("%v was woken", woken)
 		}

@@ -38,8 +38,8 @@ const (
 type Ears struct {
 	// GetClient reaches workload clusters.
 	GetClient func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
-	// Heard gets the keys of machines whose guest has reported.
-	Heard chan cloud.Key
+	// Heard gets the keys of machines whose guest has reported, and returns at once.
+	Heard func(...cloud.Key)
 
 	mu       sync.Mutex
 	ctx      context.Context //nolint:containedctx // because passes begin when a machine asks, and end with the manager
@@ -154,11 +154,7 @@ func (e *Ears) keep(r *report, text string, began time.Time, err error) {
 		return
 	}
 	if text != "" {
-		select {
-		case e.Heard <- r.machine:
-		default:
-			return // there is no room for it: the report is new the next time, too
-		}
+		e.Heard(r.machine)
 	}
 	r.text = strings.Clone(text) // a part would keep the whole in memory
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -90,10 +91,17 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// listening are ears, and the machines that they wake.
+type listening struct {
+	*Ears
+	heard chan cloud.Key
+}
+
 // started are ears that run, until end.
-func started(t *testing.T, get func(context.Context, client.ObjectKey) (client.Client, error)) (ears *Ears, end func()) {
+func started(t *testing.T, get func(context.Context, client.ObjectKey) (client.Client, error)) (ears *listening, end func()) {
 	t.Helper()
-	ears = &Ears{GetClient: get, Heard: make(chan cloud.Key, 10)}
+	heard := make(chan cloud.Key, 10)
+	ears = &listening{&Ears{GetClient: get, Heard: cloudtest.Into(heard)}, heard}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- ears.Start(ctx) }()
@@ -127,8 +135,8 @@ func TestEars(t *testing.T) {
 			t.Helper()
 			pass(firstPause)
 			var heard []cloud.Key
-			for len(ears.Heard) > 0 {
-				heard = append(heard, <-ears.Heard)
+			for len(ears.heard) > 0 {
+				heard = append(heard, <-ears.heard)
 			}
 			expect.Same(t, "woken, "+what, woken, heard)
 			expect.Same(t, what, want, ears.Report(prod, "win-1.a", one, still))
@@ -140,9 +148,9 @@ func TestEars(t *testing.T) {
 		c.write(t, "win-1.a", "y")
 		c.write(t, "win-2.a", "z")
 		pass(firstPause)
-		expect.Same(t, "woken", 2, len(ears.Heard))
-		<-ears.Heard
-		<-ears.Heard
+		expect.Same(t, "woken", 2, len(ears.heard))
+		<-ears.heard
+		<-ears.heard
 		expect.Same(t, "the other's", "z", ears.Report(prod, "win-2.a", two, still))
 		says("the new one", "y")
 		c.write(t, "win-1.a", "")
@@ -216,26 +224,6 @@ func TestManyMachines(t *testing.T) {
 	}
 }
 
-// TestFull: a report for whose machine there is no room now wakes it later.
-func TestFull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster()
-		ears, end := started(t, c.GetClient)
-		ears.Heard = make(chan cloud.Key, 1)
-		for _, name := range []string{"win-1.a", "win-2.a"} {
-			c.write(t, name, "x")
-			ears.Report(prod, name, cloud.Key{Name: name}, still)
-		}
-		synctest.Wait()
-		first := <-ears.Heard
-		pass(firstPause)
-		if second := <-ears.Heard; second == first {
-			t.Errorf("%v was woken twice, and the other machine never", first)
-		}
-		end()
-	})
-}
-
 // TestAway: a cluster that cannot be reached is tried less and less, and read again once it is there.
 func TestAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -278,7 +266,7 @@ func TestOneClusterHangs(t *testing.T) {
 		synctest.Wait()
 		ears.Report(client.ObjectKey{Namespace: "a", Name: "other"}, "win-1.a", two, still)
 		synctest.Wait()
-		expect.Same(t, "woken", two, <-ears.Heard)
+		expect.Same(t, "woken", two, <-ears.heard)
 		pass(10 * firstPause)
 		expect.Same(t, "calls to the one that hangs", 1, hangs.calls())
 		end()

@@ -73,7 +73,8 @@ func TestFalseReports(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(bodies[name])) // the client may have gone
 	})
-	ears := &Ears{Heard: make(chan cloud.Key, len(bodies)), GetClient: clusters.GetClient}
+	var woken []cloud.Key
+	ears := &Ears{Heard: func(keys ...cloud.Key) { woken = append(woken, keys...) }, GetClient: clusters.GetClient}
 	for range 2 {
 		var due []*report
 		for name := range bodies {
@@ -88,11 +89,6 @@ func TestFalseReports(t *testing.T) {
 			expect.Same(t, "it is read again: "+r.name, true, r.boots && !r.read.IsZero())
 		}
 		expect.Same(t, "bytes of a good one", cloud.MaxReport, len(good.text))
-	}
-	close(ears.Heard)
-	var woken []cloud.Key
-	for machine := range ears.Heard {
-		woken = append(woken, machine)
 	}
 	expect.Same(t, "woken", []cloud.Key{two, two}, woken)
 	for name := range bodies {

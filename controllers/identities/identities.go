@@ -3,8 +3,7 @@
 //
 //   - Of says what an identity, its Secret and the labels of the asker's namespace were when they were last read. It never asks
 //     the API server. What was not read yet is phase.ErrAwaited, and the machine is woken when it was.
-//   - Each of these objects is read by name: at once when the first machine asks, and then every 10 seconds, at most 5 reads a
-//     second in all. None is listed or watched: a manager for one tenant may read them in few namespaces, and a watch that is
+//   - Each of these objects is read by name, at the pace and by the turns of controllers/reads. None is listed or watched: a manager for one tenant may read them in few namespaces, and a watch that is
 //     forbidden would keep the whole manager from starting.
 //   - When one has changed, all machines that asked for it are woken.
 //   - While one cannot be read, what was known of it stands. One that was never readable is told with the right that is missing.
@@ -20,21 +19,19 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/external"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -42,15 +39,11 @@ import (
 type Keeper struct {
 	// Live reads from the API server itself.
 	Live client.Reader
-	// Now is the clock.
-	Now func() time.Time
-	// Every is how often an object is read, and Pace the time between any two reads; zero is 10 s and 200 ms. Tests are faster.
-	Every, Pace time.Duration
+	// Reader reads them one after the other, and wakes the machines that asked.
+	reads.Reader
 
 	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
 	known map[object]*reading
-	begin chan struct{}
 }
 
 // Rights are those with which a machine is managed.
@@ -105,7 +98,7 @@ func (k *Keeper) rightsOf(p cloud.Placer, use Use) (Rights, error) {
 		grant, err := p.Allow(cloud.Asker{Namespace: use.Machine.Namespace, Cloud: use.Cloud}, nil)
 		return Rights{Provider: p.As(grant)}, phase.Cloud(err)
 	}
-	identity, err := k.ask(object{identity, use.Identity}, use.Machine)
+	identity, err := k.ask(object{Kind: identity, NamespacedName: use.Identity}, use.Machine)
 	if err != nil {
 		return Rights{}, err
 	}
@@ -113,7 +106,7 @@ func (k *Keeper) rightsOf(p cloud.Placer, use Use) (Rights, error) {
 		return Rights{}, notFoundError{missing("%s does not exist; create it, or set identityRef to another identity", use)}
 	}
 	// The labels count only where a selector wants them. Who may not read them has none.
-	namespace, err := k.ask(object{namespace, types.NamespacedName{Name: use.Machine.Namespace}}, use.Machine)
+	namespace, err := k.ask(object{Kind: namespace, NamespacedName: types.NamespacedName{Name: use.Machine.Namespace}}, use.Machine)
 	if err != nil && phase.Of(err).Reason != infrav1.CredentialsMissingReason {
 		return Rights{}, err
 	}
@@ -137,7 +130,7 @@ func (k *Keeper) Read(ctx context.Context, name types.NamespacedName) (client.Ob
 
 // Proof names the Secret of an identity, in its own namespace; the zero value if it has none.
 func (k *Keeper) Proof(name, machine types.NamespacedName) (types.NamespacedName, error) {
-	got, err := k.ask(object{identity, name}, machine)
+	got, err := k.ask(object{Kind: identity, NamespacedName: name}, machine)
 	of, ok := got.(*unstructured.Unstructured)
 	if err != nil || !ok {
 		return types.NamespacedName{}, err
@@ -153,7 +146,7 @@ func (k *Keeper) prove(rights *Rights, name cloud.Key, use Use) error {
 	if name.Name == "" {
 		return nil
 	}
-	got, err := k.ask(object{secret, name}, use.Machine)
+	got, err := k.ask(object{Kind: secret, NamespacedName: name}, use.Machine)
 	if err != nil {
 		return err
 	}
@@ -180,10 +173,7 @@ func missing(format string, args ...any) error {
 }
 
 // object names what is read.
-type object struct {
-	kind string
-	types.NamespacedName
-}
+type object = reads.Object
 
 // The kinds of objects.
 const (
@@ -199,10 +189,10 @@ func getIdentity(ctx context.Context, from client.Reader, name types.NamespacedN
 }
 
 // read asks the API server for an object; nil is one that does not exist.
-func (o object) read(ctx context.Context, from client.Reader) (client.Object, error) {
+func read(ctx context.Context, from client.Reader, o object) (client.Object, error) {
 	var got client.Object
 	var err error
-	switch o.kind {
+	switch o.Kind {
 	case identity:
 		got, err = getIdentity(ctx, from, o.NamespacedName)
 	case namespace:
@@ -217,7 +207,7 @@ func (o object) read(ctx context.Context, from client.Reader) (client.Object, er
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", o.kind, o.NamespacedName, err)
+		return nil, fmt.Errorf("read %s %s: %w", o.Kind, o.NamespacedName, err)
 	}
 	return got, nil
 }

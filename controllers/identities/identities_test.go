@@ -22,6 +22,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -102,7 +103,7 @@ var (
 // started is a keeper that runs until the test ends.
 func started(t *testing.T, a *api) *Keeper {
 	t.Helper()
-	k := &Keeper{Live: a, Now: time.Now}
+	k := &Keeper{Live: a}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- k.Start(ctx) }()
@@ -126,7 +127,7 @@ func settled(k *Keeper, p azure.Provider, use Use) (Rights, error) {
 		if err != phase.ErrAwaited { //nolint:errorlint // because it is returned as it is
 			return rights, err
 		}
-		pass(pace)
+		pass(time.Second / 5)
 	}
 	return k.Of(p, use)
 }
@@ -224,7 +225,7 @@ func TestChanges(t *testing.T) {
 		}
 		woken()
 		a.asked = nil
-		pass(every + time.Second)
+		pass(reads.Every + time.Second)
 		expect.Same(t, "woken without a change", 0, len(woken()))
 		slices.Sort(a.asked)
 		expect.Same(t, "read in 10 s", []string{
@@ -233,12 +234,12 @@ func TestChanges(t *testing.T) {
 		}, a.asked)
 		changed := proof("two")
 		expect.OK(t, a.Update(t.Context(), changed))
-		pass(every + time.Second)
+		pass(reads.Every + time.Second)
 		expect.Same(t, "woken by a change", []string{"m1", "m2"}, woken())
 		rights := expect.Got(k.Of(azure.Provider{}, mine))(t)
 		expect.Same(t, "proof", "two", string(rights.Data["clientSecret"]))
 		expect.OK(t, a.Delete(t.Context(), changed))
-		pass(every + time.Second)
+		pass(reads.Every + time.Second)
 		expect.Same(t, "woken by a loss", []string{"m1", "m2"}, woken())
 	})
 }
@@ -252,10 +253,10 @@ func TestForgotten(t *testing.T) {
 		a.mu.Lock()
 		a.forbidden = "Secret"
 		a.mu.Unlock()
-		pass(every + time.Second)
+		pass(reads.Every + time.Second)
 		rights := expect.Got(k.Of(azure.Provider{}, mine))(t)
 		expect.Same(t, "proof that can no longer be read", "one", string(rights.Data["clientSecret"]))
-		pass(keep + every + time.Second)
+		pass(keep + reads.Every + time.Second)
 		a.mu.Lock()
 		a.asked = nil
 		a.mu.Unlock()
@@ -273,7 +274,7 @@ func TestPace(t *testing.T) {
 		a := newAPI()
 		k, began := started(t, a), time.Now()
 		for _, name := range []string{"one", "two", "three"} {
-			_, _ = k.ask(object{secret, types.NamespacedName{Namespace: owner, Name: name}}, m1)
+			_, _ = k.ask(object{Kind: secret, NamespacedName: types.NamespacedName{Namespace: owner, Name: name}}, m1)
 		}
 		pass(time.Second)
 		var after []time.Duration
@@ -302,7 +303,7 @@ func TestForbiddenThenMissing(t *testing.T) {
 		a.mu.Lock()
 		a.forbidden = ""
 		a.mu.Unlock()
-		pass(every + time.Second)
+		pass(reads.Every + time.Second)
 		expect.Same(t, "woken by the next answer", []string{"m1"}, woken())
 	})
 }
@@ -311,12 +312,14 @@ func TestForbiddenThenMissing(t *testing.T) {
 func TestKeptForHalfAnHour(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	asked := map[types.NamespacedName]time.Time{m1: now.Add(-30 * time.Minute)}
-	k := &Keeper{Now: func() time.Time { return now }, known: map[object]*reading{{identity, blue}: {asked: asked, due: now}}}
+	k := &Keeper{known: map[object]*reading{{Kind: identity, NamespacedName: blue}: {asked: asked, Turn: reads.Turn{Due: now}}}}
+	k.Clock = func() time.Time { return now }
 	first, wait := k.next()
-	expect.Same(t, "whose turn it is", identity+" "+blue.String(), first.kind+" "+first.String())
+	expect.Same(t, "whose turn it is", identity+" "+blue.String(), first.Kind+" "+first.String())
 	expect.Same(t, "wait", time.Duration(0), wait)
 	now = now.Add(1)
-	k.next()
+	for range k.wanted {
+	}
 	expect.Same(t, "kept", 0, len(k.known))
 }
 

@@ -1,38 +1,32 @@
 package identities
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-const (
-	// every and pace are those of credentials.
-	every = 10 * time.Second
-	pace  = 200 * time.Millisecond
-	// patience is how long the API server may take to answer.
-	patience = 10 * time.Second
-	// keep is longer than the time in which every machine is looked at anyway.
-	keep = 30 * time.Minute
-)
+// keep is longer than the time in which every machine is looked at anyway.
+const keep = 30 * time.Minute
 
 // reading is what was read of an object.
 type reading struct {
+	reads.Turn
 	object client.Object // nil is none
 	err    error         // why there is nothing to say
 	state  string        // another one is told to the machines
-	due    time.Time
 	asked  map[types.NamespacedName]time.Time
 	good   map[cloud.Key]Rights // of an identity: those of each use that were good last
 }
@@ -41,7 +35,7 @@ type reading struct {
 func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	r := k.known[object{identity, use.Identity}]
+	r := k.known[object{Kind: identity, NamespacedName: use.Identity}]
 	good, had := r.good[use.Holder()]
 	gone, _ := errors.AsType[notFoundError](err)
 	switch {
@@ -65,95 +59,52 @@ func (k *Keeper) ask(o object, machine types.NamespacedName) (client.Object, err
 	r := k.known[o]
 	if r == nil {
 		r = &reading{
-			err: phase.ErrAwaited, due: k.Now(), asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]Rights{},
+			Turn: reads.Turn{Due: k.Now()}, err: phase.ErrAwaited, asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]Rights{},
 		}
 		k.known[o] = r
-		k.stir()
+		k.Stir()
 	}
 	r.asked[machine] = k.Now()
 	return r.object, r.err
 }
 
-// stir has the next object chosen anew. It must be called with the lock.
-func (k *Keeper) stir() {
-	select {
-	case k.begin <- struct{}{}:
-	default: // that is about to be done, or nothing runs yet
-	}
-}
-
-// Feed has the machines woken by a queue.
-func (k *Keeper) Feed(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.queue = queue
-	return nil
-}
-
-// Start reads one object after the other, each when it is its turn.
+// Start reads until ctx ends.
 func (k *Keeper) Start(ctx context.Context) error {
-	begin := make(chan struct{}, 1)
-	k.mu.Lock()
-	k.begin = begin
-	k.mu.Unlock()
-	for ctx.Err() == nil {
-		o, wait := k.next()
-		if wait == 0 {
-			k.look(ctx, o)
-			rest(ctx, cmp.Or(k.Pace, pace), nil)
-		} else {
-			rest(ctx, wait, begin)
-		}
-	}
+	k.Run(ctx, k.next, k.look)
 	return nil
 }
 
-func rest(ctx context.Context, wait time.Duration, begin <-chan struct{}) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(wait):
-	case <-begin:
-	}
-}
-
-// next is the object whose turn it is, or how long to wait for one. What nobody has asked for is forgotten.
-func (k *Keeper) next() (first object, wait time.Duration) {
+// next is the object that is read now, or how long there is nothing to do.
+func (k *Keeper) next() (object, time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.Now()
-	wait = cmp.Or(k.Every, every)
+	return k.Next(k.wanted)
+}
+
+// wanted yields the objects that are read. What nobody has asked for is forgotten.
+func (k *Keeper) wanted(yield func(object, *reads.Turn) bool) {
 	for o, r := range k.known {
-		for machine, asked := range r.asked {
-			if now.Sub(asked) > keep {
-				delete(r.asked, machine)
-			}
-		}
+		maps.DeleteFunc(r.asked, func(_ types.NamespacedName, asked time.Time) bool { return k.Now().Sub(asked) > keep })
 		if len(r.asked) == 0 {
 			delete(k.known, o)
-			continue
-		}
-		if rest := max(r.due.Sub(now), 0); rest < wait {
-			first, wait = o, rest
+		} else if !yield(o, &r.Turn) {
+			return
 		}
 	}
-	return first, wait
 }
 
 // look reads an object, and wakes the machines if it is another than before.
 func (k *Keeper) look(ctx context.Context, o object) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	got, err := o.read(ctx, k.Live)
+	got, err := read(ctx, k.Live, o)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r := k.known[o]
-	r.due = k.Now().Add(cmp.Or(k.Every, every))
 	state := "none"
 	switch {
 	case apierrors.IsForbidden(err) && r.object == nil:
 		state = "forbidden"
 		err = missing("the manager may not read %s %s; give its account that right, or use an identity that it may read",
-			o.kind, strings.TrimPrefix(o.String(), "/"))
+			o.Kind, strings.TrimPrefix(o.String(), "/"))
 	case err != nil:
 		ctrl.LoggerFrom(ctx).Error(err, "An identity cannot be read")
 		return
@@ -165,9 +116,5 @@ func (k *Keeper) look(ctx context.Context, o object) {
 		return
 	}
 	r.state = state
-	for machine := range r.asked {
-		if k.queue != nil {
-			k.queue.Add(ctrl.Request{NamespacedName: machine})
-		}
-	}
+	k.Wake(slices.Collect(maps.Keys(r.asked))...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -35,7 +36,7 @@ func TestStanding(t *testing.T) {
 		"taken back, and then gone": {
 			change: func(t *testing.T, a *api, k *Keeper) {
 				a.put(t, identityOf(none))
-				pass(every + time.Second)
+				pass(reads.Every + time.Second)
 				expect.Says(t, "taken back", expect.ErrorOf(settled(k, azure.Provider{}, mine)), "does not allow")
 				expect.OK(t, a.Delete(t.Context(), identityOf(none)))
 			},
@@ -48,7 +49,7 @@ func TestStanding(t *testing.T) {
 				k := started(t, a)
 				_ = expect.Got(settled(k, azure.Provider{}, mine))(t)
 				c.change(t, a, k)
-				pass(every + time.Second)
+				pass(reads.Every + time.Second)
 				deleted := mine
 				deleted.Holds, deleted.Deleting = true, true
 				rights, err := settled(k, azure.Provider{}, deleted)

@@ -86,7 +86,7 @@ func TestCNINotReady(t *testing.T) {
 			}
 			expect.Same(t, c.reason, c.want, got)
 			if joined(f) && !deleting(f) {
-				expect.Same(t, "the next look", c.wake, wake(f))
+				expect.Same(t, "the next look", c.wake, nextLook(f))
 				expect.Same(t, "Ready", "Running", conditions.GetReason(f.windows, infrav1.ReadyCondition))
 				expect.Same(t, "it says so", c.want == told, conditions.GetMessage(f.windows, infrav1.ReadyCondition) != "")
 			}

@@ -77,8 +77,8 @@ func TestRefusalHurtsNobody(t *testing.T) {
 	if message := conditions.GetMessage(bad.windows, infrav1.UserDataRemovedCondition); message != "lacks X" {
 		t.Errorf("the condition says %q", message)
 	}
-	if wake(good) != 0 || wake(bad) != reread {
-		t.Errorf("the next look is after %s, and after a refusal after %s", wake(good), wake(bad))
+	if nextLook(good) != 0 || nextLook(bad) != reread {
+		t.Errorf("the next look is after %s, and after a refusal after %s", nextLook(good), nextLook(bad))
 	}
 }
 

@@ -1,16 +1,12 @@
 package machine
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -18,28 +14,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
-
-// TestHintsWake: hints of clouds and guests wake the machines of this manager's namespace, each at its pace.
-func TestHintsWake(t *testing.T) {
-	for only, want := range map[string]int{"": 2, "ns": 1, "empty": 0} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			changed := make(chan cloud.Key)
-			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-			r := &Reconciler{Now: time.Now, Namespace: only}
-			expect.OK(t, r.hints(changed).Start(ctx, queue))
-			for range 11 { // the last one waits
-				changed <- cloud.Key{Namespace: "ns", Name: "m"}
-			}
-			changed <- cloud.Key{Namespace: "other", Name: "m"}
-			synctest.Wait()
-			expect.Same(t, "machines that are woken in "+only, want, queue.Len())
-			cancel()
-			queue.ShutDown()
-			synctest.Wait()
-		})
-	}
-}
 
 // TestLogCause writes what the cloud itself said once, when people are told something new.
 func TestLogCause(t *testing.T) {

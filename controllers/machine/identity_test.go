@@ -75,8 +75,8 @@ func identityStage(t *testing.T) (r *Reconciler, world *fake.World, clouds *[]st
 	world, clouds = &fake.World{}, &[]string{}
 	asked := 0
 	r = &Reconciler{Azure: lending{placing{fake.Provider{World: world}, &asked}, clouds}}
-	r.Accounts = &accounts.Register{Changed: make(chan cloud.Key, 100), Now: time.Now}
-	r.Identities = &identities.Keeper{Live: live, Now: time.Now}
+	r.Accounts = &accounts.Register{Changed: func(...cloud.Key) {}, Now: time.Now}
+	r.Identities = &identities.Keeper{Live: live}
 	r.Credentials = &credentials.Keeper{}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 2)

@@ -79,8 +79,8 @@ func looksForNode(f *facts) bool {
 	return true
 }
 
-// wake is when to look again without being woken; zero means that a watch wakes us.
-func wake(f *facts) time.Duration {
+// nextLook is when to look again without being woken; zero means that a watch wakes us.
+func nextLook(f *facts) time.Duration {
 	var after time.Duration
 	if !joined(f) || f.kept != nil {
 		after = reread

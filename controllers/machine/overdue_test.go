@@ -135,8 +135,8 @@ func TestOverdue(t *testing.T) {
 			report(f, end)
 			got := short(f.windows, infrav1.BootstrapSucceededCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
 			next := max(0, cmp.Or(c.wake, time.Minute))
-			if got != c.want || wake(f) != next {
-				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, next, got, wake(f))
+			if got != c.want || nextLook(f) != next {
+				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, next, got, nextLook(f))
 			}
 			unchanged(t, f, end)
 		})
@@ -266,7 +266,7 @@ func TestSwitchedOff(t *testing.T) {
 func TestNothingIsDue(t *testing.T) {
 	f := world(vm(cloud.Running, failed), deadline(0), seen)
 	expect.Same(t, "due", time.Time{}, due(f))
-	expect.Same(t, "next look", time.Minute, wake(f))
+	expect.Same(t, "next look", time.Minute, nextLook(f))
 	expect.Same(t, "due of a Node", time.Time{}, due(world(vm(cloud.Running, running), deadline(0), seen, withNode)))
 }
 

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -45,6 +44,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+	"github.com/capwin/cluster-api-provider-windows/internal/wake"
 )
 
 // Policies are those in workload clusters that keep workloads for Linux off Windows Nodes.
@@ -72,9 +72,10 @@ type Reconciler struct {
 	// Identities keeps those that are no Secret of the machine's namespace, and Held holds those of them that are in it.
 	Identities *identities.Keeper
 	Held       *credentials.Keeper
-	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
+	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed, or whose guest reported: a
+	// key is only a hint, the reconciler asks what has changed.
 	Accounts *accounts.Register
-	Changed  <-chan cloud.Key
+	Changed  *wake.Pacer
 	// Ears hear the guests of clouds that carry no reports.
 	Ears *guests.Ears
 	// Events tells people what changed.
@@ -82,8 +83,8 @@ type Reconciler struct {
 	// Now is the clock. Speed is how many times faster than ours the clocks of guests run; 0 is 1. Those of simulated guests do.
 	Now   func() time.Time
 	Speed int
-	// WatchFilter is the value of the watch-filter label and Namespace the only namespace, if this manager is limited by them.
-	WatchFilter, Namespace string
+	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
+	WatchFilter string
 	// Manager is the UID of the management cluster, and TookOver are those whose machines it has taken over, by the operator's word.
 	Manager  types.UID
 	TookOver []types.UID
@@ -119,8 +120,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, wakeOfMachine(written.Client), builder.WithPredicates(owner.MachineChanged(), needsLook())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
 		WatchesRawSource(r.configs(mgr)).
-		WatchesRawSource(r.hints(r.Changed)).
-		WatchesRawSource(r.hints(r.Ears.Heard)).
+		WatchesRawSource(source.Func(r.Changed.Feed)).
 		WatchesRawSource(source.Func(r.Credentials.Feed)).
 		WatchesRawSource(source.Func(r.Held.Feed)).
 		WatchesRawSource(source.Func(r.Identities.Feed)).
@@ -158,7 +158,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	logCause(ctx, f, end)
 	result, err := phase.Result(ctx, end)
 	if end == nil && !paused(f) && !deleting(f) {
-		result.RequeueAfter = wake(f)
+		result.RequeueAfter = nextLook(f)
 	}
 	return sooner(result, f.heldBack), err
 }
@@ -304,25 +304,4 @@ func logCause(ctx context.Context, f *facts, end error) {
 		ctrl.LoggerFrom(f.logged(ctx)).Info("The cloud did not do what was asked", "vm", f.identity.Name, "reason", stop.Reason,
 			"error", cloud.Clean(stop.Cause.Error(), maxLine))
 	}
-}
-
-// hints lets clouds and guests wake the reconciler. A key is only a hint: the reconciler asks what has changed, and no machine
-// makes it ask without end.
-func (r *Reconciler) hints(of <-chan cloud.Key) source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-		go func() {
-			lately := &hints{}
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case key := <-of:
-					if r.Namespace == "" || r.Namespace == key.Namespace {
-						queue.AddAfter(ctrl.Request{NamespacedName: key}, lately.wait(key, r.Now()))
-					}
-				}
-			}
-		}()
-		return nil
-	})
 }

@@ -52,7 +52,7 @@ func TestIdentityOfANewerAPI(t *testing.T) {
 // Machines in the clouds of several AzureClusters share a Secret that does not say where its principal is: each logs in to its
 // own, and one that has none to the manager's.
 func TestCloudOfASecret(t *testing.T) {
-	register := &accounts.Register{Changed: make(chan cloud.Key)}
+	register := &accounts.Register{Changed: func(...cloud.Key) {}}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- register.Start(ctx) }()

@@ -74,7 +74,7 @@ func listening(t *testing.T, f *facts, told rumour, vm cloud.VM) (stop phase.Sto
 	f.cloud = answers{vm: vm, did: &did}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r := &Reconciler{Ears: &guests.Ears{GetClient: told.GetClient, Heard: make(chan cloud.Key, 1)}}
+		r := &Reconciler{Ears: &guests.Ears{GetClient: told.GetClient, Heard: func(...cloud.Key) {}}}
 		over := make(chan error, 1)
 		go func() { over <- r.Ears.Start(ctx) }()
 		synctest.Wait()
@@ -116,7 +116,7 @@ func TestReadsOfGuests(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				reads := 0
-				r := &Reconciler{Ears: &guests.Ears{Heard: make(chan cloud.Key, 1)}}
+				r := &Reconciler{Ears: &guests.Ears{Heard: func(...cloud.Key) {}}}
 				r.Ears.GetClient = func(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
 					reads++
 					return c.told.GetClient(ctx, cluster)

@@ -44,8 +44,9 @@ type Account interface {
 
 	// Watch sends the key of each machine that is worth another look, as a hint and never as a fact, until ctx ends; an error
 	// before then means that it must be started again, or with ErrOtherServer that the account must be closed. After a lost
-	// connection it MUST send the keys of all machines again.
-	Watch(ctx context.Context, changed chan<- Key) error
+	// connection it MUST send the keys of all machines again. Changed returns at once, whatever locks the caller holds; a key
+	// that a call names twice counts once.
+	Watch(ctx context.Context, changed func(...Key)) error
 
 	// Health says how the account fares, from memory: it asks the cloud nothing.
 	Health() Health

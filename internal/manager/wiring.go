@@ -24,10 +24,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
+	"github.com/capwin/cluster-api-provider-windows/internal/wake"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -80,15 +80,15 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 	if azure.Manager, err = managementCluster(ctx, mgr.GetAPIReader()); err != nil {
 		return err
 	}
-	changed := make(chan cloud.Key, 1024)
-	register := &accounts.Register{Changed: changed}
+	changed := &wake.Pacer{Namespace: flags.namespace}
+	register := &accounts.Register{Changed: changed.Wake}
 	recorder := mgr.GetEventRecorder("windowsmachine")
 	lookout := &orphans.Lookout{
 		Client: mgr.GetClient(), Accounts: register, Events: recorder, Count: metrics.Orphans,
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
-	others := &identities.Keeper{Live: mgr.GetAPIReader(), Now: time.Now}
-	ears := &guests.Ears{GetClient: clusters.GetClient, Heard: make(chan cloud.Key, 1024)}
+	others := &identities.Keeper{Live: mgr.GetAPIReader()}
+	ears := &guests.Ears{GetClient: clusters.GetClient, Heard: changed.Wake}
 	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others), mgr.Add(ears)); err != nil {
 		return err
 	}
@@ -109,12 +109,12 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		VSphere:  vsphere.Provider{},
 		Azure:    azure,
 		Credentials: &credentials.Keeper{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, WatchFilter: flags.watchFilter,
 		},
 		Identities: others,
 		Held: &credentials.Keeper{
 			Kind: identities.Kind, Read: others.Read,
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, WatchFilter: flags.watchFilter,
 		},
 		Accounts:    register,
 		Changed:     changed,
@@ -122,7 +122,6 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Events:      recorder,
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
-		Namespace:   flags.namespace,
 		Manager:     azure.Manager,
 		TookOver:    flags.tookOver(),
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))

@@ -111,6 +111,7 @@ var rooms = []room{
 	{folder: "internal/apiserver"},
 	{folder: "internal/breaker"},
 	{folder: "internal/turns"},
+	{folder: "internal/wake"},
 	{folder: "internal/workload", may: []string{"internal/apiserver", "internal/breaker"}},
 	{folder: "internal/placement", may: []string{"api", "bootstrap"}},
 	{folder: "internal/collect", may: []string{"internal/apiserver", "internal/placement"}},
@@ -134,8 +135,9 @@ var rooms = []room{
 	}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/addresses/adapters", "controllers/phase"}},
 	{folder: "controllers/addresses/adapters", may: []string{"api"}},
-	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
-	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "internal/cloud"}},
+	{folder: "controllers/credentials", may: []string{"api", "controllers/phase", "controllers/reads"}},
+	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "controllers/reads", "internal/cloud"}},
+	{folder: "controllers/reads", may: []string{"internal/wake"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
 		"api", "bootstrap", "controllers/cluster/guests", "controllers/cluster/keep", "controllers/cluster/nodes", "controllers/fresh",
@@ -145,7 +147,7 @@ var rooms = []room{
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
 		"controllers/fresh", "controllers/guests", "controllers/identities", "controllers/inherit", "controllers/linux",
-		"controllers/owner", "controllers/phase", "controllers/refusals",
+		"controllers/owner", "controllers/phase", "controllers/refusals", "internal/wake",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: "internal/manager", may: []string{"api", "bootstrap", "internal", "controllers"}},

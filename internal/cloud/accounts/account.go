@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,13 +15,30 @@ import (
 
 // account is one that is open. The lock of the register guards its holders.
 type account struct {
-	id         principal
-	cloud      cloud.Cloud
-	stop       context.CancelFunc
-	opener     string // the namespace of the first Secret
-	holders    map[secretOf]hold
+	id      principal
+	cloud   cloud.Cloud
+	stop    context.CancelFunc
+	opener  string // the namespace of the first Secret
+	holders map[secretOf]hold
+	told    told
+
+	// mu guards namespaces alone: a cloud may send keys with its locks held, while the register calls it with its own.
+	mu         sync.Mutex
 	namespaces map[string]int // holders in each
-	told       told
+}
+
+// count notes that a namespace has more holders, or fewer.
+func (a *account) count(namespace string, by int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.namespaces[namespace] += by
+}
+
+// served returns the keys of the namespaces that have a Secret of the account.
+func (a *account) served(keys []cloud.Key) []cloud.Key {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(keys), func(key cloud.Key) bool { return a.namespaces[key.Namespace] == 0 })
 }
 
 // hold is the use of an account by a Secret.
@@ -53,21 +72,15 @@ const (
 // notices by itself when its account does not work. While the account is broken, tell has said so.
 func (r *Register) run(ctx context.Context, a *account) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("secret", a.name(r))
-	keys := make(chan cloud.Key)
-	passed := make(chan struct{})
-	go func() {
-		defer close(passed)
-		r.pass(ctx, a, keys)
-	}()
+	changed := func(keys ...cloud.Key) { r.Changed(a.served(keys)...) }
 	defer func() {
-		<-passed
 		if err := guard(func() error { return a.cloud.Close(context.WithoutCancel(ctx)) }); err != nil {
 			log.Info("The session of the account could not be ended", "error", err)
 		}
 	}()
 	for due := firstPause; ctx.Err() == nil; {
 		start := time.Now()
-		err := guard(func() error { return a.cloud.Watch(ctx, keys) })
+		err := guard(func() error { return a.cloud.Watch(ctx, changed) })
 		if ctx.Err() != nil {
 			return
 		}

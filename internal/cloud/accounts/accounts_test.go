@@ -32,7 +32,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, world: &fake.World{}, keys: make(chan cloud.Key, 5000)}
 	start := time.Now()
-	s.Register = &Register{Changed: s.keys, Now: func() time.Time { return start.Add(time.Duration(s.later.Load())) }}
+	s.Register = &Register{Changed: cloudtest.Into(s.keys), Now: func() time.Time { return start.Add(time.Duration(s.later.Load())) }}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Start(ctx) }()
@@ -216,7 +216,6 @@ func TestKeys(t *testing.T) {
 	}
 	expect.Same(t, "key", key("a", "m"), <-s.keys)
 	s.get("b", "secret", "secret")
-	s.pass(pause)
 	s.world.Cut()
 	got := map[cloud.Key]bool{<-s.keys: true, <-s.keys: true}
 	if !got[key("a", "m")] || !got[key("b", "m")] {
@@ -227,16 +226,16 @@ func TestKeys(t *testing.T) {
 // hostile is a cloud with a Watch of its own.
 type hostile struct {
 	cloud.Cloud
-	watch func(ctx context.Context, changed chan<- cloud.Key) error
+	watch func(ctx context.Context, changed func(...cloud.Key)) error
 }
 
-func (h hostile) Watch(ctx context.Context, changed chan<- cloud.Key) error {
+func (h hostile) Watch(ctx context.Context, changed func(...cloud.Key)) error {
 	return h.watch(ctx, changed)
 }
 
 type provider struct {
 	fake.Provider
-	watch func(ctx context.Context, changed chan<- cloud.Key) error
+	watch func(ctx context.Context, changed func(...cloud.Key)) error
 }
 
 func (p provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
@@ -248,7 +247,7 @@ func (p provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 func TestPanic(t *testing.T) {
 	s := newStage(t)
 	var times atomic.Int64
-	p := provider{fake.Provider{World: s.world}, func(context.Context, chan<- cloud.Key) error {
+	p := provider{fake.Provider{World: s.world}, func(context.Context, func(...cloud.Key)) error {
 		times.Add(1)
 		panic("an answer")
 	}}

@@ -48,13 +48,13 @@ func (p ailingProvider) Connect(credentials map[string][]byte) (c cloud.Cloud, e
 
 // TestTold: the log has a line when an account breaks and one when it is back, with server and Secret.
 func TestTold(t *testing.T) {
-	r := &Register{Changed: make(chan cloud.Key, 10)}
+	r := &Register{Changed: func(...cloud.Key) {}}
 	var later time.Duration
 	start := time.Now()
 	r.Now = func() time.Time { return start.Add(later) }
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	r.ctx, r.salt, r.closing, r.arrived = ctx, []byte("x"), map[string]int{}, make(chan cloud.Key)
+	r.ctx, r.salt, r.closing = ctx, []byte("x"), map[string]int{}
 	var lines []string
 	log := logr.NewContext(ctx, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	look := func(want int, what string) {

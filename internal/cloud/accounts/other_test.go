@@ -13,7 +13,7 @@ import (
 type moved struct{ cloud.Cloud }
 
 // Watch is part of cloud.Cloud.
-func (moved) Watch(context.Context, chan<- cloud.Key) error { return cloud.ErrOtherServer }
+func (moved) Watch(context.Context, func(...cloud.Key)) error { return cloud.ErrOtherServer }
 
 type movedProvider struct{ fake.Provider }
 

@@ -1,14 +1,13 @@
 package accounts
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"testing"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
@@ -25,41 +24,6 @@ func TestRest(t *testing.T) {
 	}
 	s := time.Second
 	expect.Same(t, "pauses", []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s, 30 * s, s, 2 * s}, paused)
-}
-
-// TestPaceLasts: the pace is that of each second, and no key that comes later passes before one that waits.
-func TestPaceLasts(t *testing.T) {
-	now := time.Now()
-	p := newPacer(now)
-	for n := range Burst + 10*Rate {
-		p.add(key("a", fmt.Sprint(n)), now)
-	}
-	for range 3 {
-		now = now.Add(time.Second)
-		expect.Same(t, "keys of a second", Rate, len(p.due(now)))
-	}
-	now = now.Add(time.Second)
-	if p.add(key("a", "late"), now) {
-		t.Error("a key has overtaken those that wait")
-	}
-	expect.Same(t, "keys of a second", Rate, len(p.due(now)))
-}
-
-// TestWaitingKeyPasses: a key that has just passed comes again once it may, even if no other key arrives.
-func TestWaitingKeyPasses(t *testing.T) {
-	s := newStage(t)
-	p := provider{fake.Provider{World: s.world}, func(ctx context.Context, changed chan<- cloud.Key) error {
-		changed <- key("a", "m")
-		changed <- key("a", "m")
-		changed <- key("a", "last") // passes once the one before waits
-		<-ctx.Done()
-		return nil
-	}}
-	expect.Got(s.Get(p, key("a", "secret"), password("secret")))(t)
-	expect.Same(t, "key", key("a", "m"), <-s.keys)
-	expect.Same(t, "key", key("a", "last"), <-s.keys)
-	s.pass(pause)
-	wait.Until(t, "the key to pass again", func() (any, bool) { n := len(s.keys); return n, n == 1 })
 }
 
 // refusing is a provider that takes no credentials.
@@ -118,4 +82,23 @@ func TestClosedIsForgotten(t *testing.T) {
 		defer s.mu.Unlock()
 		return maps.Clone(s.closing), len(s.closing) == 0
 	})
+}
+
+// TestLeft: a namespace whose Secrets are gone has no part in an account any more, and another one keeps its own.
+func TestLeft(t *testing.T) {
+	s := newStage(t)
+	s.get("a", "secret", "secret")
+	s.get("b", "secret", "secret")
+	s.gone("b", "secret")
+	s.mu.Lock()
+	a := s.secrets[secretOf{kindOf(fake.Provider{}), key("a", "secret")}]
+	s.mu.Unlock()
+	expect.Same(t, "a has the account", true, len(a.served([]cloud.Key{key("a", "m"), {}})) == 1)
+	expect.Same(t, "b has it", false, len(a.served([]cloud.Key{key("b", "m")})) == 1)
+	expect.Same(t, "its name", "a/secret", a.name(s.Register))
+	s.get("c", "wrong", "wrong")
+	expect.Same(t, "a wrong Secret is blind", true, s.Marked(func(Marked) {})[key("c", "wrong")])
+	s.end()
+	_, err := s.Get(fake.Provider{World: s.world}, key("a", "secret"), password("secret"))
+	cloudtest.WantError(t, err, cloud.Transient, "")
 }

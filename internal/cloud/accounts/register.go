@@ -8,9 +8,8 @@
 //     are still being closed count, too, so that none can be opened and left without end.
 //   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone says that it does not
 //     exist, and when no one has asked for it for KeepUnused. Scrapes collect from the Register how the open ones fare.
-//   - Each account is watched for as long as it is open. A key that it sends passes only to namespaces with a Secret of the
-//     account: at once, the same one again after a second, and at most Burst, then Rate a second, for a namespace with all its
-//     accounts. Then those that have not passed lately go first. No namespace holds back the keys of another.
+//   - Each account is watched for as long as it is open. A key that it sends goes to Changed if its namespace has a Secret of the
+//     account.
 //   - A watch that ends or panics is started again, at a pace, and is logged. It never concerns another account. An account whose
 //     address leads to another server is closed, and Get connects again.
 //   - The log has one line when an account breaks and one when it is back, with its server and a Secret of it, however many
@@ -45,8 +44,8 @@ const (
 // Register keeps one connection for each account that is in use and runs its Watch. It is a manager.Runnable; set Changed
 // before use.
 type Register struct {
-	// Changed receives the keys from all accounts.
-	Changed chan<- cloud.Key
+	// Changed receives the keys from all accounts, and returns at once.
+	Changed func(...cloud.Key)
 	// Now is the clock; nil is that of the computer.
 	Now func() time.Time
 
@@ -56,7 +55,6 @@ type Register struct {
 	closing map[string]int // accounts whose session is being ended, by the namespace that opened them
 	held    int            // uses so far
 	running sync.WaitGroup
-	arrived chan cloud.Key // from all accounts, for namespaces that have a Secret of theirs
 	salt    []byte
 	ctx     context.Context //nolint:containedctx // because a Runnable gets the context for what it starts only in Start
 }
@@ -74,8 +72,7 @@ type secretOf struct {
 func (r *Register) Start(ctx context.Context) error {
 	r.mu.Lock()
 	r.ctx, r.salt = ctx, []byte(rand.Text())
-	r.arrived, r.closing = make(chan cloud.Key), map[string]int{}
-	r.running.Go(func() { r.pace(ctx) })
+	r.closing = map[string]int{}
 	r.mu.Unlock()
 	sweep, look := time.NewTicker(sweepEvery), time.NewTicker(tellEvery)
 	defer sweep.Stop()
@@ -198,7 +195,7 @@ func (r *Register) hold(a *account, holder secretOf) {
 	if !held {
 		r.held++
 		h.since = r.held
-		a.namespaces[holder.secret.Namespace]++
+		a.count(holder.secret.Namespace, 1)
 	}
 	h.used = r.now()
 	a.holders[holder] = h
@@ -213,7 +210,7 @@ func (r *Register) release(holder secretOf) {
 	}
 	delete(r.secrets, holder)
 	delete(a.holders, holder)
-	a.namespaces[holder.secret.Namespace]--
+	a.count(holder.secret.Namespace, -1)
 	if len(a.holders) == 0 {
 		delete(r.open, a.id)
 		r.closing[a.opener]++
@@ -237,13 +234,6 @@ func (r *Register) closed(a *account) {
 	if r.closing[a.opener]--; r.closing[a.opener] <= 0 {
 		delete(r.closing, a.opener)
 	}
-}
-
-// has says whether a namespace has a Secret of the account.
-func (r *Register) has(a *account, namespace string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return a.namespaces[namespace] > 0
 }
 
 func (r *Register) now() time.Time {

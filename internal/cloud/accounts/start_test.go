@@ -24,7 +24,7 @@ func TestStart(t *testing.T) {
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 		ctx, end := context.WithCancel(logr.NewContext(t.Context(), log))
 		world, a := &fake.World{}, &ailing{}
-		r := &Register{Changed: make(chan cloud.Key, 1)}
+		r := &Register{Changed: func(...cloud.Key) {}}
 		ended := make(chan error, 1)
 		go func() { ended <- r.Start(ctx) }()
 		synctest.Wait()
@@ -54,7 +54,7 @@ type ending struct {
 }
 
 // Watch is part of cloud.Cloud.
-func (e *ending) Watch(ctx context.Context, _ chan<- cloud.Key) error {
+func (e *ending) Watch(ctx context.Context, _ func(...cloud.Key)) error {
 	if e.times.Add(1) > 3 {
 		<-ctx.Done()
 	}
@@ -82,7 +82,7 @@ func TestWatchAgain(t *testing.T) {
 			}
 		}, funcr.Options{})))
 		e := &ending{ailing: &ailing{}}
-		r := &Register{Changed: make(chan cloud.Key, 1)}
+		r := &Register{Changed: func(...cloud.Key) {}}
 		ended := make(chan error, 1)
 		go func() { ended <- r.Start(ctx) }()
 		synctest.Wait()

@@ -306,23 +306,3 @@ func TestToLook(t *testing.T) {
 	expect.Same(t, "told again", "", names(l.toLook(blueNoon)))
 	expect.Same(t, "told later", "later", names(l.toLook(blueNoon.Add(1))))
 }
-
-// TestOutbox holds each key once, in order, until it is sent.
-func TestOutbox(t *testing.T) {
-	to := make(chan cloud.Key)
-	var o outbox
-	at, key := o.first(to)
-	expect.Same(t, "nothing to send", true, at == nil && key == cloud.Key{})
-	a, b := cloud.Key{Name: "a"}, cloud.Key{Name: "b"}
-	o.add(a, b, a)
-	for _, want := range []cloud.Key{a, b} {
-		at, key = o.first(to)
-		expect.Same(t, "the next", true, at == to && key == want)
-		o.sent()
-	}
-	at, _ = o.first(to)
-	expect.Same(t, "all is sent", true, at == nil)
-	o.add(a)
-	_, key = o.first(to)
-	expect.Same(t, "again", a, key)
-}

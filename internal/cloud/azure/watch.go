@@ -25,8 +25,8 @@ func everySecond() (<-chan time.Time, func()) {
 	return t.C, t.Stop
 }
 
-// Watch lists what is due, and sends the keys of the machines whose VMs changed. A key waits until it is taken.
-func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
+// Watch lists what is due, and sends the keys of the machines whose VMs changed.
+func (a *account) Watch(ctx context.Context, changed func(...cloud.Key)) error {
 	if !a.watching.CompareAndSwap(false, true) {
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is already being watched")
 	}
@@ -35,16 +35,12 @@ func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	a.untold()
 	ticks, stop := a.ticks()
 	defer stop()
-	var keys outbox
 	for {
-		to, key := keys.first(changed)
 		select {
 		case <-ctx.Done():
 			return nil
-		case to <- key:
-			keys.sent()
 		case <-ticks:
-			keys.add(a.poll(ctx)...)
+			changed(a.poll(ctx)...)
 		}
 	}
 }
@@ -212,35 +208,4 @@ func (a *account) Marked() (all []cloud.Marked, known bool) {
 		s.mu.Unlock()
 	}
 	return all, a.synced()
-}
-
-// outbox holds each key once until it is sent.
-type outbox struct {
-	order []cloud.Key
-	waits map[cloud.Key]bool
-}
-
-func (o *outbox) add(keys ...cloud.Key) {
-	if o.waits == nil {
-		o.waits = map[cloud.Key]bool{}
-	}
-	for _, key := range keys {
-		if !o.waits[key] {
-			o.waits[key] = true
-			o.order = append(o.order, key)
-		}
-	}
-}
-
-// first is the key to send and where; nowhere without one.
-func (o *outbox) first(to chan<- cloud.Key) (chan<- cloud.Key, cloud.Key) {
-	if len(o.order) == 0 {
-		return nil, cloud.Key{}
-	}
-	return to, o.order[0]
-}
-
-func (o *outbox) sent() {
-	delete(o.waits, o.order[0])
-	o.order = o.order[1:]
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
@@ -18,7 +19,7 @@ func watched(t *testing.T, a *account) <-chan cloud.Key {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
 	keys, ended := make(chan cloud.Key, 1000), make(chan error, 1)
-	go func() { ended <- a.Watch(ctx, keys) }()
+	go func() { ended <- a.Watch(ctx, cloudtest.Into(keys)) }()
 	t.Cleanup(func() {
 		end()
 		if err := <-ended; err != nil {

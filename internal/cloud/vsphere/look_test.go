@@ -28,7 +28,7 @@ func lookWatched(t *testing.T, a *account) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- a.Watch(ctx, make(chan cloud.Key, 1000)) }()
+	go func() { ended <- a.Watch(ctx, func(...cloud.Key) {}) }()
 	wait.Until(t, "the inventory", func() (any, bool) { synced := a.inventory.isSynced(); return synced, synced })
 	return func() {
 		t.Helper()

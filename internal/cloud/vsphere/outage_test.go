@@ -142,7 +142,7 @@ func TestWatchEndsInAnOutage(t *testing.T) {
 	wantAbsent(t, a, v.machine("m"))
 	ctx, end := context.WithCancel(t.Context())
 	over := make(chan error, 1)
-	go func() { over <- a.Watch(ctx, make(chan cloud.Key)) }()
+	go func() { over <- a.Watch(ctx, func(...cloud.Key) {}) }()
 	wait.Until(t, "the watch to know all VMs", func() (any, bool) { return nil, a.Health().Synced })
 	v.shut.Store(true)
 	v.door.CloseClientConnections()

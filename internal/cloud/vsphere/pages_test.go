@@ -37,7 +37,7 @@ func TestPagesTooLarge(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("<x>", 1000)) // deeper than any answer
 	})
 	t.Cleanup(door.Close)
-	err := lateConnect(t, door.Credentials()).Watch(t.Context(), make(chan cloud.Key))
+	err := lateConnect(t, door.Credentials()).Watch(t.Context(), func(...cloud.Key) {})
 	expect.Same(t, "why it ends", true, errors.Is(err, session.ErrTooLarge))
 	close(pages)
 	var all []string

@@ -29,7 +29,7 @@
 //	waiting.go     whose turn it is: who comes too early, or finds the account busy, is woken
 //	inventory.go   the VMs that the watch has seen; marked.go is those of them that have our marks, room.go what others' VMs take
 //	               and what found no room
-//	watch.go       one watch per account, and the outbox, the keys that it sends; watcher.go is its property collector, folders.go
+//	watch.go       one watch per account; watcher.go is its property collector, folders.go
 //	               what a limited user sees, views.go the lists that it follows: our tasks, and the VMs whose guests report
 package vsphere
 

@@ -30,7 +30,7 @@ func TestRefusedWatch(t *testing.T) {
 		v := newStage(t)
 		a := v.account()
 		v.Deny(method, "System.View")
-		wantRefused(t, a.Watch(t.Context(), make(chan cloud.Key)))
+		wantRefused(t, a.Watch(t.Context(), func(...cloud.Key) {}))
 		made := method != "CreatePropertyCollector"
 		expect.Same(t, method+": its collector is removed", made, v.Calls()["DestroyPropertyCollector"] == 1)
 	}
@@ -42,7 +42,7 @@ func TestSecondWatch(t *testing.T) {
 	v := newStage(t)
 	a := v.account()
 	watched(t, a)
-	err := a.Watch(t.Context(), make(chan cloud.Key))
+	err := a.Watch(t.Context(), func(...cloud.Key) {})
 	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	expect.Says(t, "the second watch", err, "already being watched")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
@@ -100,7 +101,7 @@ func TestWatchedAndAfter(t *testing.T) {
 	a, m := v.account(), v.machine("m")
 	ctx, end := context.WithCancel(t.Context())
 	keys, ended := make(chan cloud.Key, 10), make(chan error, 1)
-	go func() { ended <- a.Watch(ctx, keys) }()
+	go func() { ended <- a.Watch(ctx, cloudtest.Into(keys)) }()
 	over := func() (any, bool) {
 		a.waiting.mu.Lock()
 		defer a.waiting.mu.Unlock()

@@ -35,8 +35,8 @@ type waiting struct {
 	mu    sync.Mutex
 	keys  map[cloud.Key]bool
 	order []cloud.Key
-	begun time.Time // of the watch that has not told of all VMs yet; zero if none is running
-	wake  *outbox   // of the running watch
+	begun time.Time          // of the watch that has not told of all VMs yet; zero if none is running
+	wake  func(...cloud.Key) // of the running watch
 }
 
 // await is an error while the list of all VMs is under way, which answers without a call what each machine would ask.
@@ -73,7 +73,7 @@ func (w *waiting) add(key cloud.Key) {
 }
 
 // begin notes a watch that is to tell of all VMs.
-func (w *waiting) begin(now time.Time, wake *outbox) {
+func (w *waiting) begin(now time.Time, wake func(...cloud.Key)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun, w.wake = now, wake
@@ -102,5 +102,5 @@ func (w *waiting) freed() {
 	key := w.order[0]
 	w.order = w.order[1:]
 	delete(w.keys, key)
-	w.wake.add(key)
+	w.wake(key)
 }

@@ -25,16 +25,12 @@ const (
 )
 
 // Watch keeps the inventory and the state of our tasks up to date, and sends the keys of the machines that changed.
-func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
+func (a *account) Watch(ctx context.Context, changed func(...cloud.Key)) error {
 	if !a.watching.CompareAndSwap(false, true) {
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is already being watched")
 	}
 	defer a.watching.Store(false)
-	var keys outbox
-	sent := keys.deliver(ctx, changed)
-	err := a.keepWatching(session.Beside(ctx), &keys)
-	keys.close()
-	<-sent
+	err := a.keepWatching(session.Beside(ctx), changed)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -43,15 +39,15 @@ func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 
 // keepWatching watches until something is wrong that more than time must mend. A vCenter that does not answer is awaited. Each
 // machine is woken when that begins, so that it tells of it, and again by the first list of VMs after that.
-func (a *account) keepWatching(ctx context.Context, keys *outbox) error {
+func (a *account) keepWatching(ctx context.Context, changed func(...cloud.Key)) error {
 	for {
-		err := a.watchPages(ctx, keys)
+		err := a.watchPages(ctx, changed)
 		woken := a.waiting.over(false)
 		broken := a.session.Broken()
 		if broken || errors.Is(err, cloud.ErrOtherServer) {
 			woken = slices.Concat(woken, a.inventory.all(), a.ledger.machines())
 		}
-		keys.add(woken...)
+		changed(woken...)
 		switch {
 		case ctx.Err() != nil:
 			return err
@@ -64,11 +60,11 @@ func (a *account) keepWatching(ctx context.Context, keys *outbox) error {
 }
 
 // watchPages watches, and begins again with a smaller page where one of the list was too large, down to one VM.
-func (a *account) watchPages(ctx context.Context, keys *outbox) (err error) {
+func (a *account) watchPages(ctx context.Context, changed func(...cloud.Key)) (err error) {
 	defer session.Recover(&err)
 	for all := (&pages{}); ; {
 		var read int
-		if read, err = a.watch(ctx, keys, all); !errors.Is(err, session.ErrTooLarge) || !all.tooLarge(read) {
+		if read, err = a.watch(ctx, changed, all); !errors.Is(err, session.ErrTooLarge) || !all.tooLarge(read) {
 			return err
 		}
 	}
@@ -76,9 +72,9 @@ func (a *account) watchPages(ctx context.Context, keys *outbox) (err error) {
 
 // watch wakes no one until it has seen all VMs, because each machine would have to ask for its own. It returns how many changes
 // it has read.
-func (a *account) watch(ctx context.Context, keys *outbox, all *pages) (read int, err error) {
+func (a *account) watch(ctx context.Context, changed func(...cloud.Key), all *pages) (read int, err error) {
 	known := a.inventory.begin()
-	a.waiting.begin(a.now(), keys)
+	a.waiting.begin(a.now(), changed)
 	defer a.inventory.lose()
 	defer a.clones.Followed(nil)
 	defer a.ledger.doubt()
@@ -105,9 +101,9 @@ func (a *account) watch(ctx context.Context, keys *outbox, all *pages) (read int
 	if err := a.readAll(ctx, w, all, pace); err != nil {
 		return w.read, a.cut(ctx, err)
 	}
-	keys.add(slices.Concat(known, a.inventory.complete(), a.ledger.machines(), a.waiting.over(true))...) // each once
+	changed(slices.Concat(known, a.inventory.complete(), a.ledger.machines(), a.waiting.over(true))...)
 	kept.Go(func() { w.guests.keep(following, a) })
-	return w.read, a.cut(ctx, a.readChanges(ctx, w, keys, pace))
+	return w.read, a.cut(ctx, a.readChanges(ctx, w, changed, pace))
 }
 
 // readAll reads all VMs, and then what the guests of ours report.
@@ -139,7 +135,7 @@ func (a *account) readPage(ctx context.Context, w *watcher, page int32, wait tim
 
 // readChanges sends the keys of the machines that changes concern. An answer that is too large is asked for again in parts, which
 // a vCenter allows for a version that was not truncated: a client may not have received the answer.
-func (a *account) readChanges(ctx context.Context, w *watcher, keys *outbox, pace pace) error {
+func (a *account) readChanges(ctx context.Context, w *watcher, changed func(...cloud.Key), pace pace) error {
 	page, begun := int32(maxPage), a.now()
 	for {
 		if err := pace.after(w.truncated).Wait(ctx); err != nil {
@@ -153,7 +149,7 @@ func (a *account) readChanges(ctx context.Context, w *watcher, keys *outbox, pac
 		case err != nil:
 			return err
 		case set != nil:
-			keys.add(a.apply(w, set)...)
+			changed(a.apply(w, set)...)
 		}
 		if !w.truncated {
 			page = min(4*page, maxPage)
@@ -204,75 +200,4 @@ func (a *account) applyVM(o types.ObjectUpdate, guest bool) []cloud.Key {
 		return nil
 	}
 	return changed
-}
-
-// outbox holds each key once until it is taken, so that the watch never waits for the reader of the keys.
-type outbox struct {
-	mu     sync.Mutex
-	keys   map[cloud.Key]bool
-	filled chan struct{}
-	closed bool
-}
-
-// deliver sends the keys until ctx ends, or until close was called and all keys are sent. Then the returned channel is closed.
-func (o *outbox) deliver(ctx context.Context, to chan<- cloud.Key) <-chan struct{} {
-	o.keys = map[cloud.Key]bool{}
-	o.filled = make(chan struct{}, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			keys, closed := o.take()
-			for _, k := range keys {
-				select {
-				case to <- k:
-				case <-ctx.Done():
-					return
-				}
-			}
-			if closed {
-				return
-			}
-			select {
-			case <-o.filled:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return done
-}
-
-func (o *outbox) take() ([]cloud.Key, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var keys []cloud.Key
-	for k := range o.keys {
-		keys = append(keys, k)
-	}
-	clear(o.keys)
-	return keys, o.closed
-}
-
-func (o *outbox) add(keys ...cloud.Key) {
-	o.mu.Lock()
-	for _, k := range keys {
-		o.keys[k] = true
-	}
-	o.mu.Unlock()
-	o.wake()
-}
-
-func (o *outbox) close() {
-	o.mu.Lock()
-	o.closed = true
-	o.mu.Unlock()
-	o.wake()
-}
-
-func (o *outbox) wake() {
-	select {
-	case o.filled <- struct{}{}:
-	default:
-	}
 }

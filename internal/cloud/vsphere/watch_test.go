@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -34,19 +35,10 @@ func watchOn(t *testing.T, a *account) *watching {
 	t.Helper()
 	w := &watching{sent: map[cloud.Key]int{}}
 	ctx, end := context.WithCancel(context.Background())
-	keys := make(chan cloud.Key)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for ctx.Err() == nil {
-			_ = a.Watch(ctx, keys)
-		}
-		close(keys)
-	})
-	running.Go(func() {
-		for key := range keys {
-			w.mu.Lock()
-			w.sent[key]++
-			w.mu.Unlock()
+			_ = a.Watch(ctx, w.note)
 		}
 	})
 	t.Cleanup(func() {
@@ -54,6 +46,14 @@ func watchOn(t *testing.T, a *account) *watching {
 		running.Wait()
 	})
 	return w
+}
+
+func (w *watching) note(keys ...cloud.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range sets.New(keys...) {
+		w.sent[key]++
+	}
 }
 
 // times is how often a key was sent.
@@ -215,7 +215,7 @@ func TestHalfMadeWatcher(t *testing.T) {
 	v.Deny("CreateFilter", "System.View")
 	v.Count()
 	for range 5 {
-		err := a.Watch(t.Context(), make(chan cloud.Key))
+		err := a.Watch(t.Context(), func(...cloud.Key) {})
 		cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
 	}
 	calls := v.Count()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -19,33 +20,23 @@ const restart = 10 * time.Millisecond
 type listener struct {
 	mu    sync.Mutex
 	heard map[cloud.Key]int
-	end   context.CancelFunc
 	ended chan error
 }
 
 // watch runs the account's Watch as accounts.Register does: it starts again after each error.
 func (w world) watch(c cloud.Cloud) *listener {
 	ctx, end := context.WithCancel(context.Background())
-	l := &listener{heard: map[cloud.Key]int{}, end: end, ended: make(chan error, 1)}
-	changed := make(chan cloud.Key)
+	l := &listener{heard: map[cloud.Key]int{}, ended: make(chan error, 1)}
 	go func() {
 		var err error
 		for ok := true; ok; ok = ctx.Err() == nil {
-			err = c.Watch(ctx, changed)
+			err = c.Watch(ctx, l.note)
 			select {
 			case <-ctx.Done():
 			case <-time.After(restart):
 			}
 		}
 		l.ended <- err
-		close(changed)
-	}()
-	go func() {
-		for key := range changed {
-			l.mu.Lock()
-			l.heard[key]++
-			l.mu.Unlock()
-		}
 	}()
 	w.t.Cleanup(func() {
 		end()
@@ -54,6 +45,23 @@ func (w world) watch(c cloud.Cloud) *listener {
 		}
 	})
 	return l
+}
+
+func (l *listener) note(keys ...cloud.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range keys {
+		l.heard[key]++
+	}
+}
+
+// Into sends the keys of a watch to a channel, those of a call once. It must have room for them, or a reader that waits for nothing.
+func Into(keys chan<- cloud.Key) func(...cloud.Key) {
+	return func(all ...cloud.Key) {
+		for key := range sets.New(all...) {
+			keys <- key
+		}
+	}
 }
 
 func (l *listener) count(m cloud.Machine) int {
@@ -148,8 +156,7 @@ func closed(w world) {
 	c, m := w.process(), w.machine("m")
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	changed := make(chan cloud.Key) // is never read: a watch must not block on it for ever
-	go func() { ended <- c.Watch(ctx, changed) }()
+	go func() { ended <- c.Watch(ctx, func(...cloud.Key) {}) }()
 	w.ensure(c, m)
 	wait.Until(w.t, "one session", func() (any, bool) { return w.Sessions(), w.Sessions() == 1 })
 	end()

@@ -34,8 +34,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+	"github.com/capwin/cluster-api-provider-windows/internal/wake"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -212,29 +214,28 @@ func (p *Process) manager(n *Namespace, name string, o Options) (ctrl.Manager, e
 }
 
 func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
-	changed := make(chan cloud.Key, 1024)
-	register := &accounts.Register{Changed: changed}
+	changed := &wake.Pacer{}
+	register := &accounts.Register{Changed: changed.Wake}
 	p.Lookout = &orphans.Lookout{
 		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		Count: func(string, int, int) {},
 	}
-	others := &identities.Keeper{
-		Live: mgr.GetAPIReader(), Now: time.Now, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
+	others := &identities.Keeper{Live: mgr.GetAPIReader()}
+	own := &credentials.Keeper{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), WatchFilter: o.WatchFilter,
 	}
-	ears := &guests.Ears{GetClient: w.Clusters.GetClient, Heard: make(chan cloud.Key, 1024)}
+	held := &credentials.Keeper{
+		Kind: identities.Kind, Read: others.Read,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), WatchFilter: o.WatchFilter,
+	}
+	for _, one := range []*reads.Reader{&others.Reader, &own.Reader, &held.Reader} {
+		one.Every, one.Pace = cmp.Or(o.ReadSecrets, readSecrets), time.Millisecond
+	}
+	ears := &guests.Ears{GetClient: w.Clusters.GetClient, Heard: changed.Wake}
 	return errors.Join(mgr.Add(register), mgr.Add(others), mgr.Add(ears), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
-		Pools: &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
-		Credentials: &credentials.Keeper{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), Now: time.Now,
-			WatchFilter: o.WatchFilter, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
-		},
-		Identities: others,
-		Held: &credentials.Keeper{
-			Kind: identities.Kind, Read: others.Read,
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), Now: time.Now,
-			WatchFilter: o.WatchFilter, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
-		},
+		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
+		Credentials: own, Identities: others, Held: held,
 		Accounts: register, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		WatchFilter: o.WatchFilter, Ears: ears, Manager: o.Manager, TookOver: o.TookOver,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))

@@ -12,62 +12,25 @@ import (
 
 // watch is a running Watch.
 type watch struct {
-	mu      sync.Mutex
-	keys    map[cloud.Key]bool
-	filled  chan struct{}
+	add     func(...cloud.Key)
 	broken  chan struct{}
 	breaker sync.Once
 }
 
 func (w *watch) cut() { w.breaker.Do(func() { close(w.broken) }) }
 
-func (w *watch) add(keys ...cloud.Key) {
-	w.mu.Lock()
-	for _, k := range keys {
-		w.keys[k] = true
-	}
-	w.mu.Unlock()
-	select {
-	case w.filled <- struct{}{}:
-	default:
-	}
-}
-
-// take returns one key, if there is one.
-func (w *watch) take() (cloud.Key, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for k := range w.keys {
-		delete(w.keys, k)
-		return k, true
-	}
-	return cloud.Key{}, false
-}
-
 // Watch sends the keys of all VMs first, and then of those that change.
-func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
-	w := &watch{keys: map[cloud.Key]bool{}, filled: make(chan struct{}, 1), broken: make(chan struct{})}
+func (a *account) Watch(ctx context.Context, changed func(...cloud.Key)) error {
+	w := &watch{add: changed, broken: make(chan struct{})}
 	if err := a.begin(w); err != nil {
 		return err
 	}
 	defer a.end(w)
-	for {
-		out := changed
-		key, ok := w.take()
-		if !ok {
-			out = nil
-		}
-		select {
-		case out <- key:
-		case <-w.filled:
-			if ok {
-				w.add(key)
-			}
-		case <-w.broken:
-			return away(errors.New("the connection broke"))
-		case <-ctx.Done():
-			return nil
-		}
+	select {
+	case <-w.broken:
+		return away(errors.New("the connection broke"))
+	case <-ctx.Done():
+		return nil
 	}
 }
 

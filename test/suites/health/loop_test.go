@@ -232,5 +232,8 @@ type queue struct {
 // Add has an object looked at.
 func (q queue) Add(request ctrl.Request) { q.of.wake(q.kind, request.Name) }
 
+// ShuttingDown is never so.
+func (queue) ShuttingDown() bool { return false }
+
 // AddAfter does, too: there are fewer machines here than are woken at once.
 func (q queue) AddAfter(request ctrl.Request, _ time.Duration) { q.Add(request) }

@@ -167,9 +167,6 @@ func (p *pool) settle(t *testing.T) {
 	t.Helper()
 	for range 1000 {
 		synctest.Wait()
-		for len(p.world.changed) > 0 {
-			p.loop.wake(windowsKind, (<-p.world.changed).Name)
-		}
 		acted := p.act(t)
 		if !p.loop.pass(t.Context()) && !acted {
 			return

@@ -38,8 +38,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+	"github.com/capwin/cluster-api-provider-windows/internal/wake"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	fakecloud "github.com/capwin/cluster-api-provider-windows/test/sim/fake"
@@ -59,7 +59,6 @@ type world struct {
 	stores               [2]*store // of the two clusters
 	cloud                *fakecloud.World
 	ours                 *unstarted // manager of our controllers
-	changed              chan cloud.Key
 	loop                 *loop
 }
 
@@ -146,20 +145,21 @@ func (w *world) noteManagement(before, now client.Object) {
 // ourReconcilers are set up as wiring.go does it.
 func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 	t.Helper()
-	w.ours, w.changed = newUnstarted(t, w.management), make(chan cloud.Key, 1024)
+	w.ours = newUnstarted(t, w.management)
 	api, recorder := w.management, &events.FakeRecorder{}
-	register := &accounts.Register{Changed: w.changed}
-	others := &identities.Keeper{Live: api, Now: time.Now}
-	ears := &guests.Ears{Heard: make(chan cloud.Key)}
+	changed := &wake.Pacer{}
+	register := &accounts.Register{Changed: changed.Wake}
+	others := &identities.Keeper{Live: api}
+	ears := &guests.Ears{Heard: changed.Wake}
 	windows := &machine.Reconciler{
 		Client: api, Live: api, Workload: w, Azure: fakecloud.Provider{World: w.cloud},
 		Pools:       &addresses.Pools{Client: api, Live: api, Now: time.Now},
-		Credentials: &credentials.Keeper{Client: api, Live: api, Events: recorder, Now: time.Now},
+		Credentials: &credentials.Keeper{Client: api, Live: api, Events: recorder},
 		Identities:  others,
 		Held: &credentials.Keeper{
-			Kind: identities.Kind, Read: others.Read, Client: api, Live: api, Events: recorder, Now: time.Now,
+			Kind: identities.Kind, Read: others.Read, Client: api, Live: api, Events: recorder,
 		},
-		Accounts: register, Changed: w.changed, Ears: ears, Events: recorder, Now: time.Now,
+		Accounts: register, Changed: changed, Ears: ears, Events: recorder, Now: time.Now,
 	}
 	rights := &cluster.Reconciler{
 		Name: "clusterrights", Client: api, Workload: w,
@@ -178,7 +178,7 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 	expect.OK(t, w.ours.Add(others))
 	expect.OK(t, w.ours.Add(ears))
 	for _, feed := range []func(context.Context, workqueue.TypedRateLimitingInterface[ctrl.Request]) error{
-		windows.Credentials.Feed, windows.Held.Feed, others.Feed,
+		changed.Feed, windows.Credentials.Feed, windows.Held.Feed, others.Feed,
 	} {
 		expect.OK(t, feed(t.Context(), queue{of: w.loop, kind: windowsKind}))
 	}

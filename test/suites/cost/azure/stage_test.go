@@ -48,24 +48,25 @@ func newStage(t *testing.T) *stage {
 	provider := azure.Provider{Now: s.Now, Ticks: func() (<-chan time.Time, func()) { return s.ticks, func() {} }}
 	s.account = expect.Got(provider.Connect(s.credentials()))(t)
 	ctx, stop := context.WithCancel(context.Background())
-	keys, over := make(chan cloud.Key), make(chan error, 1)
-	go func() { over <- s.account.Watch(ctx, keys) }()
-	go func() {
-		for key := range keys {
-			s.mu.Lock()
-			if _, wanted := s.due[key.Name]; wanted {
-				s.due[key.Name] = time.Time{}
-			}
-			s.mu.Unlock()
-		}
-	}()
+	over := make(chan error, 1)
+	go func() { over <- s.account.Watch(ctx, s.wake) }()
 	t.Cleanup(func() {
 		stop()
 		expect.OK(t, <-over)
-		close(keys)
 		expect.OK(t, s.account.Close(context.Background()))
 	})
 	return s
+}
+
+// wake has the machines looked at now.
+func (s *stage) wake(keys ...cloud.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		if _, wanted := s.due[key.Name]; wanted {
+			s.due[key.Name] = time.Time{}
+		}
+	}
 }
 
 func (s *stage) credentials() map[string][]byte {

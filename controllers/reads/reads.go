@@ -1,0 +1,168 @@
+// Package reads reads objects by name, for keepers of what must not be listed or watched. A caller may rely on this:
+//
+//   - An object is read at once when it is first wanted, and then every 10 seconds. All reads of a Reader together are at most 5 a
+//     second, however many objects there are.
+//   - Namespaces take turns, so that none keeps the others waiting by naming many objects. So do objects that were never read, for
+//     which a machine waits, and the others.
+//   - The machines that a change concerns are woken at the pace of internal/wake, each up to ten times without a wait: what a
+//     machine needs is read in several steps.
+package reads
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/wake"
+)
+
+const (
+	// Every is how often an object is read.
+	Every = 10 * time.Second
+	pace  = time.Second / 5
+	// patience is how long the API server may take to answer.
+	patience = 10 * time.Second
+
+	wakesAtOnce = 10
+)
+
+// Object names what is read. Kind is its keeper's.
+type Object struct {
+	Kind string
+	types.NamespacedName
+}
+
+// Turn is when an object is read; Again says that it was read before.
+type Turn struct {
+	Due   time.Time
+	Again bool
+}
+
+// Reader decides which object is read next, and wakes machines. Its zero value works.
+type Reader struct {
+	// Every is how often an object is read, and Pace the time between any two reads; zero is 10 s and 200 ms. Tests are faster.
+	Every, Pace time.Duration
+	// Clock is the time; nil is that of the computer.
+	Clock func() time.Time
+
+	pacer wake.Pacer
+	once  sync.Once
+	// begin is filled when an object may have to be read before the time that Next returned.
+	begin chan struct{}
+	// last is when an object was read, and first that it had never been read before.
+	last  time.Time
+	first bool
+	// turns is when it was a namespace's turn.
+	turns map[string]time.Time
+}
+
+// Run reads one object after the other, each when it is its turn, until ctx ends. The keeper's next calls Next with its lock.
+func (r *Reader) Run(ctx context.Context, next func() (Object, time.Duration), read func(context.Context, Object)) {
+	for ctx.Err() == nil {
+		object, wait := next()
+		if wait == 0 {
+			limited, cancel := context.WithTimeout(ctx, patience)
+			read(limited, object)
+			cancel()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		case <-r.stirred():
+		}
+	}
+}
+
+// Next is the object of those that are wanted that is read now; or how long there is nothing to do.
+func (r *Reader) Next(wanted iter.Seq2[Object, *Turn]) (Object, time.Duration) {
+	now := r.Now()
+	if rest := r.last.Add(cmp.Or(r.Pace, pace)).Sub(now); rest > 0 {
+		return Object{}, rest
+	}
+	first, again, wait := r.due(now, wanted)
+	chosen := again
+	// A machine waits for an object that was never read. But others must not wait because more and more of those are named.
+	if first != nil && (again == nil || !r.first) {
+		chosen = first
+	}
+	if chosen == nil {
+		return Object{}, wait
+	}
+	r.last, r.first = now, chosen == first
+	r.turns[chosen.Namespace] = now
+	*chosen.turn = Turn{Due: now.Add(cmp.Or(r.Every, Every)), Again: true}
+	return chosen.Object, 0
+}
+
+// candidate is an object that is to be read, and when it was its namespace's turn.
+type candidate struct {
+	Object
+	turn *Turn
+	last time.Time
+}
+
+// before says which of two objects is read first: that of the namespace whose turn was longer ago, then the one that is due
+// longer.
+func (c *candidate) before(other *candidate) bool {
+	return other == nil ||
+		cmp.Or(c.last.Compare(other.last), c.turn.Due.Compare(other.turn.Due), cmp.Compare(c.String(), other.String())) < 0
+}
+
+// due finds, of the objects that were never read and of the others, the one whose turn it is; and how long it takes until one is
+// due.
+func (r *Reader) due(now time.Time, wanted iter.Seq2[Object, *Turn]) (first, again *candidate, wait time.Duration) {
+	wait = cmp.Or(r.Every, Every)
+	turns := map[string]time.Time{}
+	for object, turn := range wanted {
+		c := &candidate{object, turn, r.turns[object.Namespace]}
+		turns[object.Namespace] = c.last
+		best := &first
+		if turn.Again {
+			best = &again
+		}
+		switch rest := turn.Due.Sub(now); {
+		case rest > 0:
+			wait = min(wait, rest)
+		case c.before(*best):
+			*best = c
+		}
+	}
+	r.turns = turns
+	return first, again, wait
+}
+
+// Stir has the next object chosen anew.
+func (r *Reader) Stir() {
+	select {
+	case r.stirred() <- struct{}{}:
+	default: // that is about to be done
+	}
+}
+
+func (r *Reader) stirred() chan struct{} {
+	r.once.Do(func() { r.begin = make(chan struct{}, 1) })
+	return r.begin
+}
+
+// Feed has the machines woken by a queue.
+func (r *Reader) Feed(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	r.pacer.AtOnce, r.pacer.Now = wakesAtOnce, r.Clock
+	return r.pacer.Feed(ctx, queue)
+}
+
+// Wake has machines looked at.
+func (r *Reader) Wake(machines ...types.NamespacedName) { r.pacer.Wake(machines...) }
+
+// Now is the time.
+func (r *Reader) Now() time.Time {
+	if r.Clock == nil {
+		return time.Now()
+	}
+	return r.Clock()
+}

@@ -1,0 +1,121 @@
+// Package wake paces the keys of machines that are worth another look, on their way from who has noticed a change to the work
+// queue. A caller may rely on this:
+//
+//   - Wake returns at once and calls none of the caller's code, so it may be called with any lock held.
+//   - A key passes at once, and the same one again after a second, or without a wait as often as the Pacer allows. Of a namespace, burst keys pass without a wait, and then
+//     perSecond in each second; those that have not passed in the last minute go first. No namespace holds back the keys of another.
+//   - A key that waits is kept once. Of a namespace, mostWaiting wait at most; more are dropped, because each machine is looked at
+//     every few minutes anyway.
+package wake
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// tickEvery is how often the keys that wait are tried.
+const tickEvery = pause / 10
+
+// Pacer hands keys on to a work queue. Before Feed it drops them.
+type Pacer struct {
+	// Namespace is the only one whose keys pass; "" is any.
+	Namespace string
+	// AtOnce is how often the same key passes without a wait; zero is once.
+	AtOnce int
+	// Now is the clock; nil is that of the computer.
+	Now func() time.Time
+
+	mu         sync.Mutex
+	queue      workqueue.TypedRateLimitingInterface[ctrl.Request]
+	namespaces map[string]*namespace
+	swept      time.Time // when namespaces were last forgotten
+	ticking    bool
+}
+
+// Feed sets the queue. It is a source of a controller.
+func (p *Pacer) Feed(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = queue
+	return nil
+}
+
+// Wake has machines looked at. One that is named twice is looked at once.
+func (p *Pacer) Wake(keys ...types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	p.sweep(now)
+	for key := range sets.New(keys...) {
+		if p.queue != nil && (p.Namespace == "" || p.Namespace == key.Namespace) && p.of(key.Namespace).add(key, now) {
+			p.queue.Add(ctrl.Request{NamespacedName: key})
+		}
+	}
+	p.await()
+}
+
+func (p *Pacer) of(name string) *namespace {
+	if p.namespaces[name] == nil {
+		p.namespaces[name] = newNamespace(p.AtOnce)
+	}
+	return p.namespaces[name]
+}
+
+// sweep forgets, once a minute, the namespaces of which a new one would do as well.
+func (p *Pacer) sweep(now time.Time) {
+	if p.namespaces == nil {
+		p.namespaces = map[string]*namespace{}
+	}
+	if now.Sub(p.swept) < lately {
+		return
+	}
+	p.swept = now
+	for name, n := range p.namespaces {
+		if n.forget(now); n.idle() {
+			delete(p.namespaces, name)
+		}
+	}
+}
+
+// await has the keys that wait tried again soon.
+func (p *Pacer) await() {
+	if p.ticking {
+		return
+	}
+	for _, n := range p.namespaces {
+		if len(n.waits) > 0 {
+			p.ticking = true
+			time.AfterFunc(tickEvery, p.tick)
+			return
+		}
+	}
+}
+
+func (p *Pacer) tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ticking = false
+	if p.queue.ShuttingDown() {
+		return
+	}
+	now := p.now()
+	for _, n := range p.namespaces {
+		for _, key := range n.due(now) {
+			p.queue.Add(ctrl.Request{NamespacedName: key})
+		}
+	}
+	p.await()
+}
+
+func (p *Pacer) now() time.Time {
+	if p.Now == nil {
+		return time.Now()
+	}
+	return p.Now()
+}
