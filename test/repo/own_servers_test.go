@@ -7,6 +7,7 @@ import (
 
 // ownServers are the packages whose tests start API servers of their own, and why the shared ones (test/kit/host) are not enough.
 var ownServers = map[string]string{
+	"test/suites/agree":          "writes kinds of Cluster API in their older versions, which the shared world does not serve",
 	"internal/placement":         "runs a scheduler over Nodes of its own",
 	"test/suites/charts":         "installs charts of add-ons, which are cluster-wide",
 	"test/suites/cost":           "counts the calls and measures the managers of a whole cluster",
@@ -25,7 +26,7 @@ var ownServers = map[string]string{
 // starters are the functions that start an API server, as a test calls them.
 var starters = map[string]bool{
 	"servers.StartManagement": true, "servers.StartWorkload": true, "lab.Start": true,
-	"world.Alone": true, "world.Fresh": true, "envtest.Environment": true,
+	"world.Alone": true, "world.Fresh": true, "world.InAllVersions": true, "envtest.Environment": true,
 	"StartManagement": true, "StartWorkload": true,
 }
 

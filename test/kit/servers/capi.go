@@ -27,8 +27,6 @@ type CAPIOptions struct {
 	// NewestOnly defines the API only in the version that is stored. While there is an older one, the API server has each
 	// change of each object converted by a webhook, for those who may be reading it in that version.
 	NewestOnly bool
-	// Older are the names of definitions that have all of their versions nevertheless.
-	Older []string
 }
 
 // InstallCAPI puts Cluster API on a management cluster: its API with our ExternalControlPlane, its webhooks, and its managers,
@@ -73,8 +71,7 @@ func installProviders(ctx context.Context, m *Management, chosen []provider, opt
 		managers, objects = append(managers, manager), append(objects, own...)
 	}
 	if opts.NewestOnly {
-		m.whole = definitions(objects)
-		if err := forgetOld(objects, opts.Older...); err != nil {
+		if err := forgetOld(objects); err != nil {
 			return err
 		}
 	}

@@ -2,8 +2,6 @@ package servers
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -17,8 +15,6 @@ const (
 // Shared is what another process needs of a running management cluster, to use it as well.
 type Shared struct {
 	KubeconfigFile, AuditLog, CoreMetrics string
-	// Older are the definitions that have all of their versions.
-	Older []string
 }
 
 // Guest is who uses a cluster that another process runs.
@@ -32,14 +28,13 @@ type Guest struct {
 type guest struct {
 	Guest
 
-	older []string
 	// managers says that it has started our managers, which call themselves all the same.
 	managers atomic.Bool
 }
 
 // Share describes the cluster for others.
-func (m *Management) Share(older ...string) Shared {
-	return Shared{KubeconfigFile: m.KubeconfigFile, AuditLog: m.auditLog, CoreMetrics: m.CoreMetrics, Older: older}
+func (m *Management) Share() Shared {
+	return Shared{KubeconfigFile: m.KubeconfigFile, AuditLog: m.auditLog, CoreMetrics: m.CoreMetrics}
 }
 
 // JoinManagement uses a cluster that another process runs. What is started for it by this process runs in a folder of its own,
@@ -51,18 +46,10 @@ func JoinManagement(binaries Binaries, dir string, s Shared, g Guest) (*Manageme
 	}
 	m := &Management{
 		binaries: binaries, servers: servers, KubeconfigFile: s.KubeconfigFile, auditLog: s.AuditLog, CoreMetrics: s.CoreMetrics,
-		guest: &guest{Guest: g, older: s.Older},
+		guest: &guest{Guest: g},
 	}
 	m.Config, err = restConfig(s.KubeconfigFile)
 	return m, err
-}
-
-func (g *guest) withOldVersions(definition string, do func()) error {
-	if !slices.Contains(g.older, definition) {
-		return fmt.Errorf("%s has one version in the shared cluster; name it where the cluster is made", definition)
-	}
-	do()
-	return nil
 }
 
 // ManagerAgent begins the user agent of our managers.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -52,8 +51,6 @@ type Management struct {
 	auditLog      string
 	servers       *group
 	program       string
-	// whole are the definitions of which only the newest version is served.
-	whole map[string]unstructured.Unstructured
 }
 
 // StartManagement starts etcd, an API server and the two controllers Cluster API cannot do without. The context bounds the

@@ -34,7 +34,7 @@ type offer struct {
 func open(ctx context.Context, dir string) (*World, error) {
 	folder := os.Getenv(Variable)
 	if folder == "" {
-		return start(ctx, dir)
+		return start(newest)(ctx, dir)
 	}
 	name, made, err := ask(ctx, folder, "world")
 	if err != nil {
@@ -46,7 +46,7 @@ func open(ctx context.Context, dir string) (*World, error) {
 	}
 	if components != made.Components {
 		fmt.Fprintf(os.Stderr, "the world of %s=%s has other components than this tree: one of its own is started\n", Variable, folder)
-		return start(ctx, dir)
+		return start(newest)(ctx, dir)
 	}
 	management, err := join(ctx, folder, filepath.Join(dir, "management"), name, made)
 	if err != nil {

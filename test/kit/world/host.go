@@ -19,10 +19,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/servers"
 )
 
-// older are the definitions that tests write in all versions. To give one to a kind that others watch would end their watches, so
-// a world that is shared has them from the beginning; a conversion of each of their objects is the price.
-var older = []string{"machines.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io"}
-
 // hostMemory bounds the API server of a shared world, which has up to 0.85 GB in use: what watches of several packages' tests may
 // still ask for. With 2 GiB a third of its processor time went into collecting garbage, with the 4 GiB of all servers a fifth.
 const hostMemory = "3GiB"
@@ -117,7 +113,7 @@ func (h *Host) startWorld() (made offer, err error) {
 		return made, err
 	}
 	dir := filepath.Join(h.folder, "management")
-	management, err := startManagement(ctx, servers.ManagementOptions{Dir: dir, Memory: hostMemory}, older...)
+	management, err := startManagement(ctx, servers.ManagementOptions{Dir: dir, Memory: hostMemory}, newest)
 	if err != nil {
 		return made, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -129,7 +125,7 @@ func (h *Host) startWorld() (made offer, err error) {
 		return made, errors.Join(err, management.Stop(), os.RemoveAll(dir))
 	}
 	h.keep(management)
-	h.world, made.Shared = management, management.Share(older...)
+	h.world, made.Shared = management, management.Share()
 	fmt.Fprintf(os.Stderr, "the shared world started in %.1f s\n", time.Since(begin).Seconds())
 	return made, nil
 }

@@ -68,7 +68,15 @@ type World struct {
 func Main(m interface{ Run() int }, shared **World, atOnce int) { exit(m, shared, atOnce, open) }
 
 // Alone is Main for tests that need a world of their own, whatever else runs.
-func Alone(m interface{ Run() int }, shared **World, atOnce int) { exit(m, shared, atOnce, start) }
+func Alone(m interface{ Run() int }, shared **World, atOnce int) {
+	exit(m, shared, atOnce, start(newest))
+}
+
+// InAllVersions is Alone for tests that write kinds of Cluster API in their older versions, as most files in git have them. Other
+// worlds do not serve these: there, the API server has each change of each object converted for who may read it in one of them.
+func InAllVersions(m interface{ Run() int }, shared **World, atOnce int) {
+	exit(m, shared, atOnce, start(servers.CAPIOptions{CoreOnly: true}))
+}
 
 // opener makes a world, with a folder for what is started for it.
 type opener func(ctx context.Context, dir string) (*World, error)
@@ -140,9 +148,16 @@ func newWorld(management *servers.Management, dir, name string) *World {
 	return w
 }
 
+// newest is Cluster API as most worlds have it.
+var newest = servers.CAPIOptions{CoreOnly: true, NewestOnly: true}
+
 // start makes a world of its own.
-func start(ctx context.Context, dir string) (*World, error) {
-	management, err := startManagement(ctx, servers.ManagementOptions{Dir: filepath.Join(dir, "management")})
+func start(capi servers.CAPIOptions) opener {
+	return func(ctx context.Context, dir string) (*World, error) { return startIn(ctx, dir, capi) }
+}
+
+func startIn(ctx context.Context, dir string, capi servers.CAPIOptions) (*World, error) {
+	management, err := startManagement(ctx, servers.ManagementOptions{Dir: filepath.Join(dir, "management")}, capi)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +173,7 @@ func start(ctx context.Context, dir string) (*World, error) {
 
 // startManagement starts a management cluster with Cluster API and our components, and without the controllers of Kubernetes,
 // which are to know all kinds.
-func startManagement(ctx context.Context, o servers.ManagementOptions, older ...string) (*servers.Management, error) {
+func startManagement(ctx context.Context, o servers.ManagementOptions, capi servers.CAPIOptions) (*servers.Management, error) {
 	var err error
 	if o.Binaries, err = servers.Ensure(ctx, os.Stderr); err != nil {
 		return nil, err
@@ -169,9 +184,7 @@ func startManagement(ctx context.Context, o servers.ManagementOptions, older ...
 		return nil, err
 	}
 	var parts errgroup.Group
-	parts.Go(func() error {
-		return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true, NewestOnly: true, Older: older})
-	})
+	parts.Go(func() error { return servers.InstallCAPI(ctx, management, capi) })
 	parts.Go(func() error { return servers.InstallComponents(ctx, management) })
 	if err := parts.Wait(); err != nil {
 		return nil, errors.Join(err, management.Stop())

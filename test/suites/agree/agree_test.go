@@ -9,13 +9,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/world"
 )
 
 var shared *world.World
 
-func TestMain(m *testing.M) { world.Main(m, &shared, 16) }
+// The world has all versions of Cluster API, in which files are written.
+func TestMain(m *testing.M) { world.InAllVersions(m, &shared, 16) }
 
 // all has every file go through the controllers, and not only those that a short run takes.
 var all = flag.Bool("all", false, "take all files through the controllers")
@@ -31,15 +31,7 @@ func TestAgree(t *testing.T) {
 	startOthers(t)
 	r := &run{server: newServer(t), cluster: newCluster(t), files: corpus()}
 	r.said, r.through = make([]verdict, len(r.files)), make([]bool, len(r.files))
-	r.judge(t, "")
-	older := map[string]bool{}
-	for _, f := range r.files {
-		older[f.older] = true
-	}
-	delete(older, "")
-	for _, definition := range slices.Sorted(maps.Keys(older)) {
-		expect.OK(t, shared.Management.WithOldVersions(t.Context(), definition, func() { r.judge(t, definition) }))
-	}
+	r.judge(t)
 	r.compare(t)
 }
 
@@ -53,13 +45,13 @@ type run struct {
 	through []bool
 }
 
-// judge has the cluster judge the files of an older definition, or those of none.
-func (r *run) judge(t *testing.T, older string) {
+// judge has the cluster judge the files.
+func (r *run) judge(t *testing.T) {
 	t.Helper()
-	r.server.judgeAll(t, r.files, r.said, func(f file) bool { return f.older == older })
-	t.Run("controllers "+older, func(t *testing.T) {
+	r.server.judgeAll(t, r.files, r.said)
+	t.Run("controllers", func(t *testing.T) {
 		for i, f := range r.files {
-			if f.older != older || r.said[i].refused() || !*all && f.hash()>>16%oneOf != 0 {
+			if r.said[i].refused() || !*all && !f.always && f.hash()>>16%oneOf != 0 {
 				continue
 			}
 			t.Run(f.String(), func(t *testing.T) {

@@ -50,21 +50,21 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{vcenter: expect.Got(vcenter.Start())(t), azure: armsim.Hurry(t, 30)}
 	t.Cleanup(c.vcenter.Stop)
-	at := shared.Namespace(t, world.Start{Filter: filter()})
+	at := shared.Namespace(t, world.Start{Filter: filter})
 	at.Run(t, world.Options{
 		VSphere: vsphere.Provider{}, Azure: azure.Provider{Now: c.azure.Now, Ticks: armsim.Ticks}, Everywhere: true, GuestReports: true,
 	})
 	return c
 }
 
-// filter is on all objects of the files that are applied: other packages may have machines in this world.
-func filter() string { return shared.Unique("agree") }
+// filter is on all objects of the files that are applied: another test has machines with controllers of its own.
+const filter = "agree"
 
 // label gives the filter to an object, and to what is made of its template.
 func label(t *testing.T, made *unstructured.Unstructured) {
 	t.Helper()
 	put := func(fields ...string) {
-		expect.OK(t, unstructured.SetNestedField(made.Object, filter(), append(fields, "metadata", "labels", clusterv1.WatchLabel)...))
+		expect.OK(t, unstructured.SetNestedField(made.Object, filter, append(fields, "metadata", "labels", clusterv1.WatchLabel)...))
 	}
 	put()
 	if made.GetKind() == "MachineDeployment" {

@@ -30,9 +30,8 @@ func inOlder(class class, owner string, rows ...row) []file {
 			spec += ", " + r.different
 		}
 		f := file{row: row{r.name + " in v1beta1", `{owner: {apiVersion: cluster.x-k8s.io/v1beta1, spec: {` + spec + `}}}`}}
-		f.class, f.cloud, f.owner, f.older = class, onVSphere, owner, "machines.cluster.x-k8s.io"
+		f.class, f.cloud, f.owner, f.always = class, onVSphere, owner, true
 		if owner == deployment {
-			f.older = "machinedeployments.cluster.x-k8s.io"
 			f.different = `{owner: {apiVersion: cluster.x-k8s.io/v1beta1, ` + skipsCheck +
 				`, spec: {selector: {matchLabels: {}}, template: {spec: {` + spec + `}}}}}`
 		}

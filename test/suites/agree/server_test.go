@@ -35,24 +35,22 @@ func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{
 		api:       client.WithFieldValidation(shared.Client, metav1.FieldValidationStrict),
-		namespace: shared.Unique("agree-dry"), said: map[string]verdict{},
+		namespace: "agree-dry", said: map[string]verdict{},
 	}
 	expect.OK(t, s.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
 	return s
 }
 
-// judgeAll says what the server makes of some of the files.
-func (s *server) judgeAll(t *testing.T, all []file, said []verdict, some func(file) bool) {
+// judgeAll says what the server makes of the files.
+func (s *server) judgeAll(t *testing.T, all []file, said []verdict) {
 	t.Helper()
 	var asking errgroup.Group
 	asking.SetLimit(4)
 	for i, f := range all {
-		if some(f) {
-			asking.Go(func() (err error) {
-				said[i], err = s.judge(t.Context(), f)
-				return err
-			})
-		}
+		asking.Go(func() (err error) {
+			said[i], err = s.judge(t.Context(), f)
+			return err
+		})
 	}
 	expect.OK(t, asking.Wait())
 }

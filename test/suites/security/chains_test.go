@@ -1,7 +1,6 @@
 package security
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -86,54 +85,6 @@ func (a *attacker) owners(t *testing.T) []attack {
 			m.Await(t, "notice", windowsSays("Cluster "+theirs+" does not exist"))
 			return a.unread(t, "WaitingForOwner")
 		}},
-	}
-}
-
-// oldMachine is an attack by the older version of Cluster API's own API, in which references have a namespace.
-func (a *attacker) oldMachine() attack {
-	const tries = "names another namespace in the references of a Machine of v1beta1"
-	return attack{by: "tenant", tries: tries, try: func(t *testing.T) string {
-		ref := func(group, kind string) map[string]any {
-			return map[string]any{
-				"apiVersion": group + ".cluster.x-k8s.io/v1beta1", "kind": kind, "name": theirs, "namespace": a.victim.Name,
-			}
-		}
-		made := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine",
-			"metadata": map[string]any{
-				"namespace": a.Name, "name": "old", "labels": map[string]any{clusterv1.ClusterNameLabel: world.ClusterName},
-			},
-			"spec": map[string]any{
-				"clusterName": world.ClusterName, "infrastructureRef": ref("infrastructure", "WindowsMachine"),
-				"bootstrap": map[string]any{"configRef": ref("bootstrap", "WindowsBootstrapConfig")},
-			},
-		}}
-		if err := a.Client.Create(t.Context(), made); err != nil {
-			expect.Says(t, "the namespace of a reference", err, "namespace")
-			return "refused by Cluster API"
-		}
-		m := a.NewMachine("old")
-		m.Await(t, "notice", func(s world.State) string {
-			seen := conditions.Get(s.Core, clusterv1.MachineInfrastructureReadyCondition)
-			if seen == nil || !strings.HasSuffix(seen.Reason, "DoesNotExist") {
-				return fmt.Sprintf("the Machine says %+v", seen)
-			}
-			return ""
-		})
-		a.untouched(t)
-		return a.unread(t, "the namespace is dropped; the WindowsMachine does not exist")
-	}}
-}
-
-// untouched checks that the victim's objects belong to the attacker's in no way.
-func (a *attacker) untouched(t *testing.T) {
-	t.Helper()
-	key := client.ObjectKey{Namespace: a.victim.Name, Name: theirs}
-	for _, object := range []client.Object{&infrav1.WindowsMachine{}, &bootstrapv1.WindowsBootstrapConfig{}} {
-		expect.OK(t, a.Client.Get(t.Context(), key, object))
-		if owners := object.GetOwnerReferences(); len(owners) > 0 {
-			t.Errorf("the victim's %T is owned by %v", object, owners)
-		}
 	}
 }
 

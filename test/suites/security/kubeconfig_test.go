@@ -57,13 +57,16 @@ func newTenantOf(t *testing.T, cluster *world.Workload) tenant {
 	return n
 }
 
-// writes puts a kubeconfig in the place of the Cluster's, and returns the one that was there.
+// writes puts a kubeconfig in the place of the Cluster's, and returns the one that was there. Without its label, Cluster API does
+// not find the Secret any more (its core/setup/setup.go). With it, Cluster API would use the kubeconfig, too, as soon as it
+// connects anew to a cluster that refused it or answered too slowly; what it makes of a tenant's kubeconfig is not ours.
 func (n tenant) writes(t *testing.T, kubeconfig []byte) (before []byte) {
 	t.Helper()
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: n.Name, Name: world.ClusterName + "-kubeconfig"}
 	expect.OK(t, n.Client.Get(t.Context(), key, secret))
 	before = secret.Data["value"]
+	delete(secret.Labels, clusterv1.ClusterNameLabel)
 	secret.Data["value"] = kubeconfig
 	expect.OK(t, n.Client.Update(t.Context(), secret))
 	return before

@@ -56,14 +56,6 @@ func TestNamespaces(t *testing.T) {
 	a.gainedNothing(t)
 }
 
-// TestOldVersion has a tenant use an older version of Cluster API's own API. It is not parallel: others would lose
-// their watches of Machines.
-func TestOldVersion(t *testing.T) {
-	a := newAttacker(t, newVictim(t))
-	expect.OK(t, shared.Management.WithOldVersions(t.Context(), "machines.cluster.x-k8s.io", func() { attempt(t, a.oldMachine()) }))
-	a.gainedNothing(t)
-}
-
 var startIPAM = sync.OnceValue(func() error { return servers.StartIPAM(context.Background(), shared.Management, os.Stderr) })
 
 func newVictim(t *testing.T) *world.Namespace {
