@@ -52,8 +52,8 @@ quick-start: servers ## Run the commands of docs/quick-start.md in simulators, a
 ROOM_IN_MEMORY := $(shell [[ $$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1) -ge 8 ]] 2>/dev/null && echo /dev/shm)
 GO_TEST := GOGC=400 $(if $(ROOM_IN_MEMORY),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(ROOM_IN_MEMORY)) go test -vet=off -ldflags=-s \
 	$(if $(ROOM_IN_MEMORY),-exec 'env -u GOTMPDIR')
-# With SHARED=1, packages of tests share the servers of a host: fewer start, and one that is busy slows all of these down.
-SHARED ?=
+# Packages of tests share the servers of a host. With SHARED= each package starts its own.
+SHARED ?= 1
 HOST := $(if $(SHARED),$(if $(ROOM_IN_MEMORY),GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$(ROOM_IN_MEMORY)) go run ./test/kit/host env)
 # Packages wait for their servers more than they work: one more than the processors runs at a time. With two more, each takes so
 # much longer that nothing is won.
