@@ -52,6 +52,14 @@ var rooms = []room{
 	}},
 	{folder: "internal/cloud/vsphere/seen", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud", "internal/metrics"}},
+	{folder: "internal/cloud/azure/calls", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/fault", "internal/cloud/azure/limiter",
+		"internal/cloud/azure/login", "internal/cloud/azure/skus", "internal/metrics",
+	}},
+	{folder: "internal/cloud/azure/lists", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/belongings", "internal/cloud/azure/calls",
+		"internal/cloud/azure/fault", "internal/cloud/azure/next",
+	}},
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
 	{folder: "internal/cloud/azure/fault", may: []string{"api", "internal/cloud"}},
@@ -170,7 +178,8 @@ var behind = map[string][]string{
 		"internal/cloud/vsphere/request", "internal/cloud/vsphere/seen",
 	},
 	"internal/cloud/azure": {
-		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
+		"internal/cloud/azure/arm", "internal/cloud/azure/calls", "internal/cloud/azure/lists",
+		"internal/cloud/azure/placement", "internal/cloud/azure/fault",
 		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
 		"internal/cloud/azure/login", "internal/cloud/azure/skus", "internal/cloud/azure/inspect",
 	},
@@ -185,7 +194,7 @@ var implementations = []string{
 var pure = []string{
 	"bootstrap", "controllers/addresses/adapters", "controllers/cluster/findings", "controllers/cluster/guests",
 	"controllers/cluster/nodes", "controllers/cluster/policies", "controllers/refusals",
-	"internal/breaker", "internal/cloud/azure/arm",
+	"internal/breaker", "internal/cloud/azure/arm", "internal/cloud/azure/lists",
 	"internal/cloud/azure/placement", "internal/cloud/azure/request", "internal/cloud/azure/next", "internal/cloud/azure/skus",
 	"internal/cloud/vsphere/next", "internal/cloud/vsphere/request", "internal/cloud/vsphere/seen",
 	"internal/placement", "cmd/clusterctl-windows/addons", "cmd/clusterctl-windows/linux", "internal/policies",

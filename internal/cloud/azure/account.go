@@ -14,7 +14,9 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
@@ -23,8 +25,8 @@ import (
 
 // account is a principal in a cloud of Azure.
 type account struct {
-	calls    *calls
-	lists    lists
+	calls    *calls.Client
+	lists    lists.Lists
 	ledger   ledger
 	closures closures
 	sizes    shelves
@@ -63,7 +65,7 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	vm, err := a.pursue(ctx, m, next.Gone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		w := a.ledger.recall(m)
-		vm.Orphans, vm.Left = a.lists.scope(homeOf(m).Parent()).orphans(m, knownOf(m, w)), leftOf(m, w)
+		vm.Orphans, vm.Left = a.lists.Scope(homeOf(m).Parent()).Orphans(m, knownOf(m, w)), leftOf(m, w)
 		a.ledger.bury(m, vm.Left, a.now())
 	}
 	return vm, err
@@ -74,14 +76,14 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 // but a VM that may be left is reported each time: who lets the machine go must not log that its VM was deleted.
 func (a *account) isGone(m cloud.Machine) (left string, gone bool) {
 	w := a.ledger.recall(m)
-	return w.left, !w.gone.IsZero() && a.now().Sub(w.gone) < oldEnough && !a.lists.has(m)
+	return w.left, !w.gone.IsZero() && a.now().Sub(w.gone) < lists.OldEnough && !a.lists.Has(m)
 }
 
 // Server is the cloud and the tenant, once Azure Resource Manager has let us in.
 func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
-	if a.calls.health().Heard.IsZero() {
-		if answer := a.calls.welcome(ctx, asker); answer.verdict != nil {
-			return "", answer.err()
+	if a.calls.Health().Heard.IsZero() {
+		if answer := a.calls.Welcome(ctx, asker); answer.Verdict != nil {
+			return "", answer.Err()
 		}
 	}
 	return a.server(), nil
@@ -90,8 +92,8 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 // server of a cloud whose addresses a Secret chose is never that of a cloud which goes by a name: what is learned there proves
 // nothing here.
 func (a *account) server() string {
-	server := a.calls.endpoint + "/" + a.calls.who.tenant
-	if a.calls.who.chosen {
+	server := a.calls.Endpoint + "/" + a.calls.Principal.Tenant
+	if a.calls.Principal.Chosen {
 		return "chosen " + server
 	}
 	return server
@@ -102,22 +104,22 @@ func (a *account) serves(m cloud.Machine) bool { return m.Server == "" || m.Serv
 
 // Tenant is part of cloud.Tenanted.
 func (a *account) Tenant() string {
-	if !login.IsID(a.calls.who.tenant) {
+	if !login.IsID(a.calls.Principal.Tenant) {
 		return ""
 	}
-	return a.calls.who.tenant
+	return a.calls.Principal.Tenant
 }
 
 // Health is that of the calls and the watch.
 func (a *account) Health() cloud.Health {
-	h := a.calls.health()
+	h := a.calls.Health()
 	h.Synced = a.synced()
 	return h
 }
 
 // Close ends all connections for good.
 func (a *account) Close(context.Context) error {
-	a.calls.close()
+	a.calls.Close()
 	return nil
 }
 
@@ -135,7 +137,7 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 		return cloud.VM{}, err
 	}
 	m = a.here(m)
-	at := place{vm: id, scope: a.lists.scope(id.Parent())}
+	at := place{vm: id, scope: a.lists.Scope(id.Parent())}
 	a.freshen(ctx, at.scope)
 	for range maxSteps {
 		step := next.Decide(m, a.gather(&m, at), want)
@@ -177,7 +179,7 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 		a.ledger.note(m, a.now(), func(w *work) { w.forget(m, knownOf(m, *w), nil) })
 		return true, nil
 	case next.Search:
-		at.scope.sweepSoon()
+		at.scope.SweepSoon()
 		return true, nil
 	case next.Check:
 		id, _ := arm.Parse(step.ID)
@@ -193,14 +195,14 @@ func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.S
 
 // firstList lists the VMs and their power states for all who wait: a VM that ran before a restart must not be told of as one that
 // may not run.
-func (a *account) firstList(ctx context.Context, s *scope) error {
-	if s.unlisted() {
+func (a *account) firstList(ctx context.Context, s *lists.Scope) error {
+	if s.Unlisted() {
 		if _, err := a.listVMs(ctx, s); err != nil {
 			return err
 		}
 	}
-	a.pollPowers(ctx, s.power)
-	if s.awaitsPowers() {
+	a.pollPowers(ctx, s.Power)
+	if s.AwaitsPowers() {
 		return &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of power states", After: time.Second}
 	}
 	return nil
@@ -212,7 +214,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	if err != nil {
 		return true, err
 	}
-	if a.calls.compute() < preconditioned {
+	if a.calls.ComputeVersion() < calls.Preconditioned {
 		if err := a.look(ctx, m, at); err != nil || a.gather(&m, at).Seen != nil {
 			return false, err
 		}
@@ -223,51 +225,51 @@ func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice 
 	}
 	want := request.Want{
 		Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice), Separate: a.refusesInline.Load(),
-		Untagged: a.calls.compute() < tagged,
+		Untagged: a.calls.ComputeVersion() < calls.Tagged,
 	}
 	write, err := a.prepare(ctx, m, at, want)
 	if err != nil {
 		return true, err
 	}
 	sent := a.now()
-	answer := a.calls.createVM(ctx, at.vm, write)
-	if _, waits := asLater(answer.err()); waits || answer.unsent != nil {
-		return true, answer.err()
+	answer := a.calls.CreateVM(ctx, at.vm, write)
+	if _, waits := calls.AsLater(answer.Err()); waits || answer.Unsent != nil {
+		return true, answer.Err()
 	}
 	answer = a.patient(m, answer)
-	put, made := putOf(answer, sent), a.ledger.recall(m).separate.made
-	a.ledger.note(m, sent, func(w *work) { w.asked(m, put, choice, vmIDOf(answer.body)) })
-	if answer.verdict == nil {
-		at.scope.attach(made)
+	put, made := putOf(answer, sent), a.ledger.recall(m).separate
+	a.ledger.note(m, sent, func(w *work) { w.asked(m, put, choice, vmIDOf(answer.Body)) })
+	if answer.Verdict == nil {
+		at.scope.Attach(made.ids())
 		return true, nil
 	}
-	a.closures.shut(group, location, choice, *answer.verdict, sent)
+	a.closures.shut(group, location, choice, *answer.Verdict, sent)
 	return a.refused(answer)
 }
 
 // refused says whether another request may follow one that Azure did not accept.
-func (a *account) refused(of answer) (over bool, err error) {
+func (a *account) refused(of calls.Answer) (over bool, err error) {
 	switch {
-	case of.effect() == fault.Inline:
+	case of.Effect() == fault.Inline:
 		a.refusesInline.Store(true)
-	case of.effect() == fault.Taken, of.verdict.Another():
+	case of.Effect() == fault.Taken, of.Verdict.Another():
 		return false, nil
 	}
-	return true, of.err()
+	return true, of.Err()
 }
 
-func putOf(a answer, sent time.Time) next.Put {
+func putOf(a calls.Answer, sent time.Time) next.Put {
 	switch {
-	case a.verdict == nil:
+	case a.Verdict == nil:
 		return next.Put{At: sent, Answer: next.Accepted}
-	case a.lost:
+	case a.Lost:
 		return next.Put{At: sent, Answer: next.Lost}
 	}
 	put := next.Put{
-		At: sent, Answer: next.Refused, Err: a.verdict.Error, NotBefore: sent.Add(a.verdict.Error.After),
-		Took: a.effect() == fault.Taken,
+		At: sent, Answer: next.Refused, Err: a.Verdict.Error, NotBefore: sent.Add(a.Verdict.Error.After),
+		Took: a.Effect() == fault.Taken,
 	}
-	if a.verdict.Another() {
+	if a.Verdict.Another() {
 		put.NotBefore = sent // nothing was made, so the next size or zone need not wait; this one is closed for all
 	}
 	return put
@@ -289,7 +291,7 @@ func body(ctx context.Context, want request.Want) (any, error) {
 
 // vmIDOf reads Azure's own ID of a VM from the answer to the request for it.
 func vmIDOf(body []byte) string {
-	var made vm
+	var made calls.VM
 	if json.Unmarshal(body, &made) != nil || made.Properties == nil {
 		return ""
 	}
@@ -298,15 +300,13 @@ func vmIDOf(body []byte) string {
 
 // retreat removes a VM that has no room, for another one to follow.
 func (a *account) retreat(ctx context.Context, m cloud.Machine, at place) error {
-	at.scope.mu.Lock()
-	r := at.scope.latest(m.Name, a.ledger.recall(m).look)
-	at.scope.mu.Unlock()
+	r := at.scope.Latest(m.Name, a.ledger.recall(m).look)
 	if err := a.remove(ctx, m, at); err != nil || r == nil {
 		return err
 	}
 	a.ledger.note(m, a.now(), func(w *work) {
 		if w.del.Accepted {
-			w.forget(m, knownOf(m, *w), r.adapters)
+			w.forget(m, knownOf(m, *w), r.Adapters)
 		}
 	})
 	return nil
@@ -315,13 +315,13 @@ func (a *account) retreat(ctx context.Context, m cloud.Machine, at place) error 
 // remove sends the one deletion. Only a 202 is an acceptance: a front end that does not know the VM yet says 204.
 func (a *account) remove(ctx context.Context, m cloud.Machine, at place) error {
 	sent := a.now()
-	answer := a.calls.deleteVM(ctx, at.vm)
-	if _, waits := asLater(answer.err()); waits {
-		return answer.err()
+	answer := a.calls.DeleteVM(ctx, at.vm)
+	if _, waits := calls.AsLater(answer.Err()); waits {
+		return answer.Err()
 	}
-	del := next.Delete{At: sent, Accepted: answer.status == http.StatusAccepted}
-	if answer.verdict != nil && answer.effect() != fault.Gone && answer.effect() != fault.GroupGone {
-		del.Err = answer.verdict.Error
+	del := next.Delete{At: sent, Accepted: answer.Status == http.StatusAccepted}
+	if answer.Verdict != nil && answer.Effect() != fault.Gone && answer.Effect() != fault.GroupGone {
+		del.Err = answer.Verdict.Error
 	}
 	a.ledger.note(m, sent, func(w *work) {
 		if w.del = del; del.Accepted {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
@@ -21,7 +21,7 @@ func TestStepsEnd(t *testing.T) {
 		clock = clock.Add(time.Minute)
 		return clock
 	}))(t)
-	defer a.calls.close()
+	defer a.calls.Close()
 	a.watching.Store(true)
 	m := s.machine("m")
 	m.Asked = cloud.Existed
@@ -40,7 +40,7 @@ func TestSeenIsRemembered(t *testing.T) {
 	expect.Got(a.Observe(t.Context(), m))(t)
 	s.Vanish(armsim.VMID(m.Name))
 	s.live(a, 10*time.Minute)
-	expect.Same(t, "a list shows the VM", false, a.lists.has(m))
+	expect.Same(t, "a list shows the VM", false, a.lists.Has(m))
 	s.Forget()
 	expect.Got(a.Ensure(t.Context(), m))(t)
 	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 1})
@@ -67,28 +67,9 @@ func TestRefusedRemovalIsTold(t *testing.T) {
 		s.live(a, 30*time.Second)
 		if _, err := a.Delete(t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
 			t.Fatal("nothing is left")
-		} else if _, waits := asLater(err); err != nil && !waits {
+		} else if _, waits := calls.AsLater(err); err != nil && !waits {
 			return
 		}
 	}
 	t.Error("nobody is told")
-}
-
-// TestEachKindIsItsOwn: what a deletion may leave is asked for with its own provider's api-version, and a right that is lacked
-// for one kind is still told of when another kind can be removed.
-func TestEachKindIsItsOwn(t *testing.T) {
-	group := arm.GroupID(armsim.Subscription, armsim.Group)
-	public, _ := arm.Parse(group.String() + "/providers/Microsoft.Network/publicIPAddresses/x")
-	for _, test := range []struct {
-		id            arm.ID
-		version, told string
-	}{
-		{group.Disk("x"), diskVersion, "removal of disks"},
-		{group.Adapter("x"), networkVersion, "removal of adapters"},
-		{public, networkVersion, "removal of public IPs"},
-	} {
-		expect.Same(t, test.id.String(), []string{test.version, test.told}, []string{
-			ofResource(http.MethodGet, test.id, "").version, removalOf(test.id),
-		})
-	}
 }

@@ -3,7 +3,6 @@ package azure
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
@@ -47,6 +46,13 @@ func (s separate) left() *next.Remnant {
 
 func (s separate) has(id arm.ID) bool {
 	return slices.ContainsFunc(s.made, func(one asked) bool { return one.id.Key() == id.Key() })
+}
+
+func (s separate) ids() (all []arm.ID) {
+	for _, one := range s.made {
+		all = append(all, one.id)
+	}
+	return all
 }
 
 func (s separate) of(id arm.ID) asked {
@@ -108,14 +114,14 @@ func waitForAdapters() *cloud.Error {
 }
 
 // patient waits without a word while Azure works on adapters that were just asked for, whoever of it says so.
-func (a *account) patient(m cloud.Machine, of answer) answer {
+func (a *account) patient(m cloud.Machine, of calls.Answer) calls.Answer {
 	since := a.ledger.recall(m).separate.since
-	if of.effect() != fault.Unready || since.IsZero() || a.now().Sub(since) >= adapterPatience {
+	if of.Effect() != fault.Unready || since.IsZero() || a.now().Sub(since) >= adapterPatience {
 		return of
 	}
-	verdict := *of.verdict
+	verdict := *of.Verdict
 	verdict.Error = waitForAdapters()
-	of.verdict = &verdict
+	of.Verdict = &verdict
 	return of
 }
 
@@ -128,16 +134,16 @@ type wanted struct {
 // makeAdapter looks for an adapter and asks for it if it is not there. One that failed is asked for again, as Azure wants it
 // (CAPZ #5515), and so is one that was made for a size with other abilities.
 func (a *account) makeAdapter(ctx context.Context, m cloud.Machine, at place, id arm.ID, want wanted) (ready bool, err error) {
-	found, answer := a.calls.getResource(ctx, id)
+	found, answer := a.calls.GetResource(ctx, id)
 	was, now := a.ledger.recall(m).separate.of(id), a.now()
 	switch {
-	case answer.effect() == fault.Gone && now.Sub(was.accepted) < adapterAgain:
+	case answer.Effect() == fault.Gone && now.Sub(was.accepted) < adapterAgain:
 		return false, nil
-	case answer.effect() == fault.Gone:
+	case answer.Effect() == fault.Gone:
 		return false, a.askForAdapter(ctx, m, id, true, want)
-	case answer.verdict != nil:
-		return false, answer.err()
-	case !found.of(m, at.vm):
+	case answer.Verdict != nil:
+		return false, answer.Err()
+	case !isAdapterOf(found, m, at.vm):
 		return false, a.holdAdapters(m, adapterTaken(id))
 	}
 	switch was.next(found, want, now) {
@@ -166,7 +172,7 @@ const (
 	adapterChange             // ask again, because the VM is to be of another size
 )
 
-func (was asked) next(found resource, want wanted, now time.Time) adapterStep {
+func (was asked) next(found calls.Resource, want wanted, now time.Time) adapterStep {
 	state, fast := found.Properties.ProvisioningState, found.Properties.EnableAcceleratedNetworking
 	switch {
 	case strings.EqualFold(state, string(next.Failed)) && now.Sub(was.again) < adapterAgain:
@@ -184,41 +190,32 @@ func (was asked) next(found resource, want wanted, now time.Time) adapterStep {
 // askForAdapter notes the adapter before its request, whose answer may be lost.
 func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID, create bool, want wanted) error {
 	a.noteAdapter(m, id, func(one *asked) { one.fast = &want.fast })
-	answer := a.patient(m, a.calls.putAdapter(ctx, id, create, want.body))
-	if answer.verdict == nil {
+	answer := a.patient(m, a.calls.PutAdapter(ctx, id, create, want.body))
+	if answer.Verdict == nil {
 		a.noteAdapter(m, id, func(one *asked) { one.accepted = a.now() })
-		a.keepAdapter(m, id, answer.body)
+		a.keepAdapter(m, id, answer.Body)
 	}
-	if answer.verdict == nil || answer.lost {
-		return answer.err()
+	if answer.Verdict == nil || answer.Lost {
+		return answer.Err()
 	}
-	if create && answer.effect() != fault.Unready {
+	if create && answer.Effect() != fault.Unready {
 		a.dropAdapter(m, id) // a refusal makes nothing; but one that Azure works on is there, for another process asked for it
 	}
-	if _, later := asLater(answer.err()); later {
-		return answer.err()
+	if _, later := calls.AsLater(answer.Err()); later {
+		return answer.Err()
 	}
-	if answer.effect() == fault.Taken {
+	if answer.Effect() == fault.Taken {
 		return nil // somebody made it meanwhile: the next look says who
 	}
-	return a.holdAdapters(m, answer.verdict.Error)
+	return a.holdAdapters(m, answer.Verdict.Error)
 }
 
-// of says that an adapter has the marks of a machine, from no other management cluster, and no VM but its own.
-func (r resource) of(m cloud.Machine, vm arm.ID) bool {
+// isAdapterOf says that an adapter has the marks of a machine, from no other management cluster, and no VM but its own.
+func isAdapterOf(r calls.Resource, m cloud.Machine, vm arm.ID) bool {
 	mark, user := arm.ReadMark(r.Tags), r.Properties.VirtualMachine.ID
 	by := mark.Cluster.Manager
 	known := m.Own || by == "" || by == m.Cluster.Manager || slices.Contains(m.TookOver, by)
 	return known && arm.Belongs(m, mark) && (user == "" || arm.Same(user, vm.String()))
-}
-
-// attach forgets that adapters were seen without a VM, which has them now.
-func (s *scope) attach(adapters []asked) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, one := range adapters {
-		delete(s.remnants, one.id.Key())
-	}
 }
 
 // noteAdapter remembers an adapter that may be there, and what changes of it, if anything.
@@ -239,12 +236,12 @@ func (a *account) noteAdapter(m cloud.Machine, id arm.ID, change func(*asked)) {
 
 // keepAdapter writes down Azure's own ID of an adapter that was asked for.
 func (a *account) keepAdapter(m cloud.Machine, id arm.ID, body []byte) {
-	var made resource
+	var made calls.Resource
 	if json.Unmarshal(body, &made) != nil {
 		return
 	}
 	a.ledger.note(m, a.now(), func(w *work) {
-		w.record = new(belongings.With(knownOf(m, *w), m, id, made.uniqueID()))
+		w.record = new(belongings.With(knownOf(m, *w), m, id, made.UniqueID()))
 	})
 }
 
@@ -258,14 +255,14 @@ func (a *account) holdAdapters(m cloud.Machine, err *cloud.Error) error {
 // removeAdapter removes an adapter that this process asked for and no VM has. A look comes first: if the answer to the request
 // was lost, a stranger may have been faster.
 func (a *account) removeAdapter(ctx context.Context, m cloud.Machine, at place, id arm.ID) error {
-	found, answer := a.calls.getResource(ctx, id)
+	found, answer := a.calls.GetResource(ctx, id)
 	switch {
-	case answer.effect() == fault.Gone && a.now().Sub(a.ledger.recall(m).separate.at) < adapterAgain:
+	case answer.Effect() == fault.Gone && a.now().Sub(a.ledger.recall(m).separate.at) < adapterAgain:
 		return nil // Azure may not show it yet
-	case answer.effect() == fault.Gone:
-	case answer.verdict != nil:
-		return answer.err()
-	case found.of(m, at.vm):
+	case answer.Effect() == fault.Gone:
+	case answer.Verdict != nil:
+		return answer.Err()
+	case isAdapterOf(found, m, at.vm):
 		if err := a.removeRemnant(ctx, at.scope, id); err != nil {
 			return err
 		}
@@ -301,12 +298,4 @@ func adapterTaken(id arm.ID) *cloud.Error {
 			"Machine so that a new one gets another name", id.Name())
 	err.After = takenFor
 	return err
-}
-
-// putAdapter asks for an adapter; a new one only if there is none of the name.
-func (c *calls) putAdapter(ctx context.Context, id arm.ID, create bool, body any) answer {
-	return c.send(ctx, call{
-		method: http.MethodPut, path: id.String(), version: networkVersion, class: limiter.WriteNetwork, create: create,
-		subscription: id.Subscription, body: func(context.Context) (any, error) { return body, nil },
-	})
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
@@ -20,7 +22,7 @@ var blueNIC = blueGroup.Adapter("win-1-node")
 
 // shownAdapter is an adapter as Azure shows it, slow, with the marks of the machine.
 func shownAdapter(state string) string {
-	r := resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
+	r := calls.Resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
 	r.Properties.ProvisioningState = state
 	text, _ := json.Marshal(r)
 	return string(text)
@@ -161,7 +163,7 @@ func TestRemoveAdapter(t *testing.T) {
 		a.ledger.note(m, blueNoon, func(w *work) {
 			w.separate.made, w.separate.at = []asked{{id: blueNIC}}, blueNoon.Add(-c.asked)
 		})
-		at := place{vm: blueVM, scope: a.lists.scope(blueGroup)}
+		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
 		over, err := a.do(t.Context(), m, at, next.Step{Act: next.Sweep, ID: blueNIC.String()})
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", true, over)
@@ -190,19 +192,19 @@ func TestCheckRemnant(t *testing.T) {
 	} {
 		n := &nicAnswers{map[string]said{http.MethodGet: c.get}, map[string]int{}, 0}
 		a := blueAccount(t, says(n.answer))
-		s := a.lists.scope(blueGroup)
-		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, uniqueID: blueID}
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC, UniqueID: blueID}
 		expect.Says(t, name, a.checkRemnant(t.Context(), s, blueNIC), c.says)
-		r, left := s.remnants[blueNIC.Key()]
+		r, left := stateIn(s).Remnants[blueNIC.Key()]
 		expect.Same(t, name+": it is left", c.left, left)
 		expect.Same(t, name+": looked at", c.looked, r.Looked)
-		delete(s.remnants, blueNIC.Key())
+		delete(stateIn(s).Remnants, blueNIC.Key())
 		_ = a.checkRemnant(t.Context(), s, blueNIC)
-		expect.Same(t, name+": what no list has", 0, len(s.remnants))
-		s.remnants[blueNIC.Key()] = remnant{id: blueNIC}
+		expect.Same(t, name+": what no list has", 0, len(stateIn(s).Remnants))
+		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC}
 		_ = a.checkRemnant(t.Context(), s, blueNIC)
 		stays := c.left || name == "made anew by somebody" // nobody knows what it was
-		expect.Same(t, name+": what a list has without Azure's ID", stays, len(s.remnants) == 1)
+		expect.Same(t, name+": what a list has without Azure's ID", stays, len(stateIn(s).Remnants) == 1)
 	}
 }
 
@@ -224,10 +226,10 @@ func TestClear(t *testing.T) {
 	} {
 		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodDelete: c.remove}, map[string]int{}, 0}
 		a := blueAccount(t, says(n.answer))
-		s := a.lists.scope(blueGroup)
-		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, uniqueID: blueID}
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC, UniqueID: blueID}
 		expect.Says(t, name, a.clear(t.Context(), s, blueNIC), c.says)
-		_, left := s.remnants[blueNIC.Key()]
+		_, left := stateIn(s).Remnants[blueNIC.Key()]
 		expect.Same(t, name+": it is left", c.left, left)
 		expect.Same(t, name+": removals", c.removals, n.sent[http.MethodDelete])
 	}
@@ -252,15 +254,6 @@ func TestAdaptersThatAreHeld(t *testing.T) {
 	}
 }
 
-// TestAttach: adapters that a VM has now are no remnants.
-func TestAttach(t *testing.T) {
-	s := (&lists{}).scope(blueGroup)
-	s.remnants[blueNIC.Key()], s.remnants["other"] = remnant{}, remnant{}
-	s.attach([]asked{{id: blueNIC}})
-	_, other := s.remnants["other"]
-	expect.Same(t, "one of another name is left alone", true, other && len(s.remnants) == 1)
-}
-
 // TestPutOf: what a request's answer says of it.
 func TestPutOf(t *testing.T) {
 	verdict := func(effect fault.Effect) *fault.Verdict {
@@ -270,28 +263,28 @@ func TestPutOf(t *testing.T) {
 	}
 	later := blueNoon.Add(time.Minute)
 	for name, c := range map[string]struct {
-		of        answer
+		of        calls.Answer
 		want      next.Answer
 		notBefore time.Time
 		took      bool
 	}{
-		"accepted":   {answer{}, next.Accepted, time.Time{}, false},
-		"lost":       {answer{verdict: verdict(""), lost: true}, next.Lost, time.Time{}, false},
-		"refused":    {answer{verdict: verdict("")}, next.Refused, later, false},
-		"taken":      {answer{verdict: verdict(fault.Taken)}, next.Refused, later, true},
-		"no room":    {answer{verdict: verdict(fault.ClosesSize)}, next.Refused, blueNoon, false},
-		"no quota":   {answer{verdict: verdict(fault.ClosesFamily)}, next.Refused, blueNoon, false},
-		"not inline": {answer{verdict: verdict(fault.Inline)}, next.Refused, later, false},
+		"accepted":   {calls.Answer{}, next.Accepted, time.Time{}, false},
+		"lost":       {calls.Answer{Verdict: verdict(""), Lost: true}, next.Lost, time.Time{}, false},
+		"refused":    {calls.Answer{Verdict: verdict("")}, next.Refused, later, false},
+		"taken":      {calls.Answer{Verdict: verdict(fault.Taken)}, next.Refused, later, true},
+		"no room":    {calls.Answer{Verdict: verdict(fault.ClosesSize)}, next.Refused, blueNoon, false},
+		"no quota":   {calls.Answer{Verdict: verdict(fault.ClosesFamily)}, next.Refused, blueNoon, false},
+		"not inline": {calls.Answer{Verdict: verdict(fault.Inline)}, next.Refused, later, false},
 	} {
 		put := putOf(c.of, blueNoon)
 		expect.Same(t, name, next.Put{At: blueNoon, Answer: c.want, NotBefore: c.notBefore, Took: c.took, Err: put.Err}, put)
 		expect.Same(t, name+": why", c.want == next.Refused, put.Err != nil)
-		if c.of.verdict == nil {
+		if c.of.Verdict == nil {
 			continue
 		}
 		a := &account{}
 		over, err := a.refused(c.of)
-		expect.Same(t, name+": another request follows", c.took || c.of.verdict.Another(), !over)
+		expect.Same(t, name+": another request follows", c.took || c.of.Verdict.Another(), !over)
 		expect.Same(t, name+": an error", over, err != nil)
 		expect.Same(t, name+": adapters come first", name == "not inline", a.refusesInline.Load())
 	}

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
@@ -24,16 +25,16 @@ import (
 // foreign makes a VM of this name, with the tags of a machine or without any.
 func (s *stage) foreign(name string, tags map[string]string) {
 	s.t.Helper()
-	c := expect.Got(newCalls(expect.Got(s.login(s.credentials()))(s.t), s.Now))(s.t)
-	defer c.close()
+	c := expect.Got(calls.New(expect.Got(s.login(s.credentials()))(s.t), s.Now))(s.t)
+	defer c.Close()
 	m := s.machine("foreign")
 	where := expect.Got(placementOf(m))(s.t)
-	answer := c.createVM(s.t.Context(), homeOf(m).Parent().VM(name), func(ctx context.Context) (any, error) {
+	answer := c.CreateVM(s.t.Context(), homeOf(m).Parent().VM(name), func(ctx context.Context) (any, error) {
 		m.Name = name
 		return body(ctx, request.Want{Machine: m, Placement: where, Choice: request.Choice{Size: m.Spec.Azure.VMSize}})
 	})
-	if answer.verdict != nil {
-		s.t.Fatal(answer.err())
+	if answer.Verdict != nil {
+		s.t.Fatal(answer.Err())
 	}
 	s.Advance(10 * time.Minute)
 	s.Change(func(in *armsim.Inside) {
@@ -196,7 +197,7 @@ func TestBadInput(t *testing.T) {
 			m := s.machine("m")
 			test.change(s, &m)
 			a := s.watched()
-			a.calls.who.computeVersion = test.version
+			a.calls.Principal.ComputeVersion = test.version
 			before := s.things()
 			s.Forget()
 			got := map[string]*cloud.Error{}

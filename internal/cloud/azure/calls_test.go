@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/compute"
@@ -36,7 +36,7 @@ func (s *stage) run(a *account, m cloud.Machine) {
 	s.t.Helper()
 	for range 100 {
 		vm, err := a.Ensure(s.t.Context(), m)
-		if _, waits := asLater(err); err != nil && !waits {
+		if _, waits := calls.AsLater(err); err != nil && !waits {
 			s.t.Fatal(err)
 		}
 		if vm.State == cloud.Running && len(vm.Addresses) == 3 {
@@ -233,21 +233,9 @@ func TestSilenceHoldsForAll(t *testing.T) {
 	c := s.account().calls
 	s.storm(storms["429"])
 	for _, name := range []string{"a", "b"} {
-		if _, a := c.getVM(t.Context(), homeOf(s.machine(name))); a.verdict == nil {
+		if _, a := c.GetVM(t.Context(), homeOf(s.machine(name))); a.Verdict == nil {
 			t.Errorf("Azure answers for %s", name)
 		}
 	}
 	expect.Same(t, "calls that were made", 1, s.ByClass()["GET vm"])
-}
-
-// TestHealthTellsTheCause until Azure answers again.
-func TestHealthTellsTheCause(t *testing.T) {
-	c := &calls{now: time.Now}
-	refused := cloud.Errorf(cloud.Denied, infrav1.CredentialsRejectedReason, "wrong")
-	c.unanswered(refused)
-	if h := c.health(); !h.Broken || !errors.Is(h.Cause, refused) {
-		t.Errorf("health is %+v, want why", h)
-	}
-	c.answered()
-	expect.Same(t, "health", cloud.Health{}, c.health())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
@@ -53,7 +54,7 @@ func (c *closures) shut(group arm.ID, location string, of request.Choice, v faul
 func (c *closures) opened(group arm.ID, location string, of request.Choice, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range []string{familyOf(group, location, of), sizeOf(group, location, of)} {
+	for _, name := range namesOf(group, location, of) {
 		if shut := c.closed[name]; shut != nil && asked.After(shut.since) {
 			delete(c.closed, name)
 		}
@@ -64,27 +65,40 @@ func (c *closures) opened(group arm.ID, location string, of request.Choice, aske
 func (c *closures) why(group arm.ID, location string, of request.Choice, who cloud.MachineID, now time.Time) *cloud.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range []string{familyOf(group, location, of), sizeOf(group, location, of)} {
-		if shut := c.closed[name]; shut != nil && shut.prober != who && now.Before(shut.until) {
+	for _, name := range namesOf(group, location, of) {
+		if shut := c.closed[name]; shut.closes(who, now) {
 			return shut.err
 		}
 	}
 	return nil
 }
 
-// probe takes the choice for who, or says why it is closed again.
+// probe takes a choice for who, or says why it is closed by now: another machine may probe it since it was chosen.
 func (c *closures) probe(group arm.ID, location string, of request.Choice, who cloud.MachineID, now time.Time) *cloud.Error {
-	if err := c.why(group, location, of, who, now); err != nil {
-		return err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range []string{familyOf(group, location, of), sizeOf(group, location, of)} {
+	names := namesOf(group, location, of)
+	for _, name := range names {
+		if shut := c.closed[name]; shut.closes(who, now) {
+			return shut.err
+		}
+	}
+	for _, name := range names {
 		if shut := c.closed[name]; shut != nil && !now.Before(shut.until) {
 			shut.prober, shut.until = who, now.Add(probing)
 		}
 	}
 	return nil
+}
+
+// closes says that it closes a choice for who. What was never closed closes nothing.
+func (c *closure) closes(who cloud.MachineID, now time.Time) bool {
+	return c != nil && c.prober != who && now.Before(c.until)
+}
+
+// namesOf are those by which a choice may be closed: its family before its size.
+func namesOf(group arm.ID, location string, of request.Choice) []string {
+	return []string{familyOf(group, location, of), sizeOf(group, location, of)}
 }
 
 func sizeOf(group arm.ID, location string, of request.Choice) string {
@@ -234,12 +248,12 @@ func (a *account) listSizes(ctx context.Context, s *shelf) error {
 		return nil
 	}
 	began := a.now()
-	all, answer := a.calls.listSKUs(ctx, s.subscription, s.location)
+	all, answer := a.calls.ListSKUs(ctx, s.subscription, s.location)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking = false
-	if answer.verdict != nil {
-		s.why = answer.verdict.Error
+	if answer.Verdict != nil {
+		s.why = answer.Verdict.Error
 		s.notBefore = a.now().Add(max(s.why.After, sizesAgain))
 		return nil
 	}
@@ -248,8 +262,8 @@ func (a *account) listSizes(ctx context.Context, s *shelf) error {
 }
 
 // sizeOfVM is the size of a VM that Azure shows; zero if it is not known.
-func (a *account) sizeOfVM(r vmRecord, m cloud.Machine) cloud.Size {
-	sizes, _ := a.sizes.shelf(r.id.Subscription, locationOf(m)).get()
-	of, _ := sizes.Find(r.size)
+func (a *account) sizeOfVM(r lists.Record, m cloud.Machine) cloud.Size {
+	sizes, _ := a.sizes.shelf(r.ID.Subscription, locationOf(m)).get()
+	of, _ := sizes.Find(r.Size)
 	return cloud.Size{CPUs: of.CPUs, MemoryMiB: of.MemoryMiB}
 }

@@ -26,14 +26,14 @@ func (a *account) LastWords(ctx context.Context, m cloud.Machine) ([]string, err
 		return nil, nil
 	}
 	m = a.here(m)
-	if s := a.gather(&m, place{vm: id, scope: a.lists.scope(id.Parent())}); s.Seen == nil || s.Seen.Whose != cloud.Ours {
+	if s := a.gather(&m, place{vm: id, scope: a.lists.Scope(id.Parent())}); s.Seen == nil || s.Seen.Whose != cloud.Ours {
 		return nil, nil
 	}
-	address, signed := a.calls.signBootLog(ctx, id)
-	if err := signed.err(); err != nil {
+	address, signed := a.calls.SignBootLog(ctx, id)
+	if err := signed.Err(); err != nil {
 		return nil, err
 	}
-	log, err := a.calls.who.bootLog(ctx, address)
+	log, err := a.calls.Principal.BootLog(ctx, address)
 	if err != nil {
 		return nil, unreadable(err)
 	}

@@ -26,7 +26,7 @@ func (s *stage) storing(suffix string) *account {
 		"resourceManagerEndpoint": []byte(s.Endpoint()), "authority": []byte(s.Endpoint()),
 		"caBundle": s.CA(), "storageSuffix": []byte(suffix),
 	}}))(s.t)
-	a.calls.who.bootLog = who.BootLog
+	a.calls.Principal.BootLog = who.BootLog
 	return a
 }
 
@@ -142,7 +142,7 @@ func TestConsoleThatDoesNotCome(t *testing.T) {
 	for why, err := range map[string]error{
 		"it does not answer in time": context.DeadlineExceeded, "the answer is a redirect": errors.New("the answer is a redirect"),
 	} {
-		a.calls.who.bootLog = func(_ context.Context, address string) ([]byte, error) {
+		a.calls.Principal.BootLog = func(_ context.Context, address string) ([]byte, error) {
 			if !strings.Contains(address, "sig=") {
 				t.Errorf("the address is %q", address)
 			}

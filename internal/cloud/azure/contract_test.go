@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -227,16 +228,16 @@ func (s *contractStage) occupy(name string) {
 // put makes a VM by the marks of a machine, without an account.
 func (s *contractStage) put(m cloud.Machine, name string) {
 	s.t.Helper()
-	c := expect.Got(newCalls(expect.Got(s.login(s.credentials()))(s.t), s.Now))(s.t)
-	defer c.close()
+	c := expect.Got(calls.New(expect.Got(s.login(s.credentials()))(s.t), s.Now))(s.t)
+	defer c.Close()
 	id := homeOf(s.machine("any")).Parent().VM(name)
-	if err := c.createVM(s.t.Context(), id, func(ctx context.Context) (any, error) {
+	if err := c.CreateVM(s.t.Context(), id, func(ctx context.Context) (any, error) {
 		where, err := placementOf(s.machine("any"))
 		if err != nil {
 			return nil, err
 		}
 		return body(ctx, request.Want{Machine: m, Placement: where, Choice: request.Choice{Size: m.Spec.Azure.VMSize}})
-	}).err(); err != nil {
+	}).Err(); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/compute"
@@ -121,24 +123,22 @@ func (l *mortal) until(what string, step time.Duration, do func() (over bool)) {
 // look has the watch look at all lists, and sweep every ten minutes to the second, so that each life has the same calls.
 func (l *mortal) look() {
 	_, _ = l.account.Observe(l.t.Context(), l.another)
-	sweeps := map[*scope]time.Time{}
-	for _, s := range l.account.lists.all() {
-		s.mu.Lock()
-		s.vmsDue, s.addressesDue, sweeps[s] = time.Time{}, time.Time{}, s.sweepDue
-		s.mu.Unlock()
+	sweeps := map[*lists.Scope]time.Time{}
+	for _, s := range l.account.lists.All() {
+		s.Do(func(state *lists.State) {
+			state.Due[lists.VMs], state.Due[lists.Addresses], sweeps[s] = time.Time{}, time.Time{}, state.Due[lists.Remnants]
+		})
 	}
-	for _, p := range l.account.lists.allPowers() {
-		p.mu.Lock()
-		p.due = time.Time{}
-		p.mu.Unlock()
+	for _, p := range l.account.lists.AllPowers() {
+		p.Postpone(time.Time{})
 	}
 	l.account.poll(l.t.Context())
 	for s, was := range sweeps {
-		s.mu.Lock()
-		if s.sweepDue != was {
-			s.sweepDue = l.Now().Add(sweepEvery)
-		}
-		s.mu.Unlock()
+		s.Do(func(state *lists.State) {
+			if state.Due[lists.Remnants] != was {
+				state.Due[lists.Remnants] = l.Now().Add(sweepEvery)
+			}
+		})
 	}
 }
 
@@ -260,7 +260,7 @@ var lives = []life{
 		l.m.Spec.Azure.NetworkInterfaces[0].PrivateAddress = ownAddress
 		l.until("the adapter is made", time.Second, func() bool {
 			_, err := l.keep(l.account.Ensure(l.t.Context(), l.m))
-			_, waits := asLater(err)
+			_, waits := calls.AsLater(err)
 			return waits
 		})
 		l.removed()

@@ -1,9 +1,7 @@
 package azure
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +10,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
@@ -43,40 +43,7 @@ func blueMark() cloud.Marked {
 }
 
 // whoseIs says whose a VM is of which Azure has shown no ID.
-func whoseIs(m cloud.Machine, r vmRecord) cloud.Whose { return next.Survey{}.Whose(m, r.shown(m)) }
-
-// TestRecordOf: what is read of a VM, and of what is none.
-func TestRecordOf(t *testing.T) {
-	of := vm{ID: blueVM.String(), Tags: arm.Tags(blueMachine(), nil), Zones: []string{strings.Repeat("z", 65), "2"}}
-	r, ok := recordOf(of)
-	expect.Same(t, "a VM without properties", true, ok && r.original && r.state == "")
-	expect.Same(t, "bytes of a long zone", true, len(r.zone) <= 64 && strings.HasSuffix(r.zone, "..."))
-	of.Zones = []string{strings.Repeat("z", 64)}
-	r, _ = recordOf(of)
-	expect.Same(t, "the longest zone", of.Zones[0], r.zone)
-	for _, id := range []string{"", "x", blueGroup.Disk("win-1").String()} {
-		_, ok := recordOf(vm{ID: id})
-		expect.Same(t, "a VM of ID "+id, false, ok)
-	}
-}
-
-// TestSame: each thing that is told of a VM is news.
-func TestSame(t *testing.T) {
-	whole := vmRecord{
-		mark: blueMark(), state: next.Succeeded, zone: "1", size: "D2", image: "1.2.3", evictable: true, adapters: []string{"a"},
-	}
-	expect.Same(t, "nothing new", true, whole.same(whole))
-	for name, change := range map[string]func(*vmRecord){
-		"mark": func(r *vmRecord) { r.mark.Name = "x" }, "state": func(r *vmRecord) { r.state = next.Failed },
-		"zone": func(r *vmRecord) { r.zone = "2" }, "size": func(r *vmRecord) { r.size = "D4" },
-		"image": func(r *vmRecord) { r.image = "1.2.4" }, "evictable": func(r *vmRecord) { r.evictable = false },
-		"adapters": func(r *vmRecord) { r.adapters = nil },
-	} {
-		other := whole
-		change(&other)
-		expect.Same(t, name, false, whole.same(other))
-	}
-}
+func whoseIs(m cloud.Machine, r lists.Record) cloud.Whose { return next.Survey{}.Whose(m, r.Shown(m)) }
 
 // TestWhoseItIs: a VM, an adapter and what is left belong to the machine whose marks or names they have.
 func TestWhoseItIs(t *testing.T) {
@@ -91,19 +58,19 @@ func TestWhoseItIs(t *testing.T) {
 		"half a mark":       {cloud.Marked{Key: mark.Key}, false},
 		"without a Cluster": {cloud.Marked{Key: mark.Key, ProviderID: mark.ProviderID}, false},
 	} {
-		expect.Same(t, "a VM, "+name, c.want, whoseIs(m, vmRecord{mark: c.of}) == cloud.Ours)
-		r := resource{Tags: arm.Tags(cloud.Machine{
+		expect.Same(t, "a VM, "+name, c.want, whoseIs(m, lists.Record{Mark: c.of}) == cloud.Ours)
+		r := calls.Resource{Tags: arm.Tags(cloud.Machine{
 			Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}, Cluster: c.of.Cluster,
 		}, nil)}
-		expect.Same(t, "an adapter, "+name, c.want, r.of(m, blueVM))
+		expect.Same(t, "an adapter, "+name, c.want, isAdapterOf(r, m, blueVM))
 		r.Properties.VirtualMachine.ID = strings.ToUpper(blueVM.String())
-		expect.Same(t, "an adapter of the VM, "+name, c.want, r.of(m, blueVM))
+		expect.Same(t, "an adapter of the VM, "+name, c.want, isAdapterOf(r, m, blueVM))
 		r.Properties.VirtualMachine.ID = blueGroup.VM("win-2").String()
-		expect.Same(t, "an adapter of another VM, "+name, false, r.of(m, blueVM))
+		expect.Same(t, "an adapter of another VM, "+name, false, isAdapterOf(r, m, blueVM))
 	}
 	nobody := m
 	nobody.ProviderID = ""
-	ours := whoseIs(nobody, vmRecord{mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}}) == cloud.Ours
+	ours := whoseIs(nobody, lists.Record{Mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}}) == cloud.Ours
 	expect.Same(t, "no VM is that of a machine without an ID", false, ours)
 	for name, want := range map[string]bool{"WIN-1-os": true, "win-1-data": true, "win-1-data-2": false} {
 		expect.Same(t, name, want, belongings.Fits(blueGroup.Disk(name), m))
@@ -115,7 +82,7 @@ func TestWhoseItIs(t *testing.T) {
 	expect.Same(t, "names without a spec", []string{"win-1-os"}, belongings.Names(m))
 	m.Spec.Azure = &infrav1.AzureVM{}
 	expect.Same(t, "names of a VM with one adapter", 2, len(belongings.Names(m)))
-	expect.Same(t, "the group of what is not in Azure", "", scopeOf("x"))
+	expect.Same(t, "the group of what is not in Azure", "", lists.Key("x"))
 }
 
 // TestLedgerOfManyMachines: those that nobody asked for in a day are forgotten, once there are very many.
@@ -185,92 +152,20 @@ func TestLocationOf(t *testing.T) {
 	expect.Same(t, "of neither", "", locationOf(cloud.Machine{}))
 }
 
-// TestLimitsOfAList: a list that is too long is none, to the item and to the byte, and neither is one that is no list.
-func TestLimitsOfAList(t *testing.T) {
-	const more = `,"nextLink":"https://a?b"}`
-	zeros := func(n int) string { return `{"value":[` + strings.TrimSuffix(strings.Repeat("0,", n), ",") + "]" }
-	for name, c := range map[string]struct {
-		have, bytes int
-		text        string
-		endless, ok bool
-	}{
-		"nothing":                 {0, 0, `{"value":null}`, false, true},
-		"no list":                 {0, 0, `{"value":{}}`, false, true},
-		"another type":            {0, 0, `{"value":["x"]}`, false, false},
-		"as many as can be":       {0, 0, zeros(maxItems) + "}", false, true},
-		"one more":                {0, 0, zeros(maxItems+1) + "}", true, false},
-		"as many as fit":          {maxItems - 2, 0, zeros(2) + "}", false, true},
-		"one more than fit":       {maxItems - 1, 0, zeros(2) + "}", true, false},
-		"as many bytes as fit":    {0, maxList - len(zeros(1)+more), zeros(1) + more, false, true},
-		"a byte more than fits":   {0, maxList - len(zeros(1)+more) + 1, zeros(1) + more, true, false},
-		"bytes of the last page":  {0, maxList, zeros(1) + "}", false, true},
-		"a text that is cut off":  {0, 0, `{"value":[0`, false, false},
-		"a next page that is odd": {0, 0, zeros(1) + `,"nextLink":"%zz"}`, false, true},
-	} {
-		b := begun[int]{all: make([]int, c.have), bytes: c.bytes, seen: map[string]bool{}}
-		_, err := b.take([]byte(c.text), nil)
-		expect.Same(t, name+": is taken", c.ok, err == nil)
-		expect.Same(t, name+": has no end", c.endless, errors.Is(err, errEndless))
-	}
-}
-
-// TestHasPublic: public IPs are looked for where a machine wants one, or an adapter of a machine has one.
-func TestHasPublic(t *testing.T) {
-	adapter := func(address string, tags map[string]string) resource {
-		r := resource{Tags: tags}
-		r.Properties.IPConfigurations = slices.Grow(r.Properties.IPConfigurations, 1)[:1]
-		r.Properties.IPConfigurations[0].Properties.PublicIPAddress.ID = address
-		return r
-	}
-	marks := arm.Tags(blueMachine(), nil)
-	for name, c := range map[string]struct {
-		wanted   bool
-		adapters []resource
-		want     bool
-	}{
-		"none":                   {false, []resource{adapter("", marks)}, false},
-		"a stranger's":           {false, []resource{adapter("ip", nil)}, false},
-		"a machine's":            {false, []resource{adapter("", marks), adapter("ip", marks)}, true},
-		"one that is wanted":     {true, nil, true},
-		"wanted, and not theirs": {true, []resource{adapter("ip", nil)}, true},
-	} {
-		s := &scope{public: c.wanted}
-		expect.Same(t, name, c.want, s.hasPublic(c.adapters))
-		expect.Same(t, name+", and it is remembered", c.want, s.hasPublic(nil))
-	}
-}
-
 // TestSynced: the watch has told of all VMs of all groups, of which there is one at least.
 func TestSynced(t *testing.T) {
 	a := &account{}
 	a.watching.Store(true)
 	expect.Same(t, "no group", false, a.synced())
-	one, two := a.lists.scope(blueGroup), a.lists.scope(otherGroup)
-	one.told = true
+	one, two := a.lists.Scope(blueGroup), a.lists.Scope(otherGroup)
+	stateIn(one).Reported = true
 	expect.Same(t, "one of two", false, a.synced())
-	two.told = true
+	stateIn(two).Reported = true
 	expect.Same(t, "both", true, a.synced())
 	a.watching.Store(false)
 	expect.Same(t, "nobody watches", false, a.synced())
 	a.watching.Store(true)
 	expect.Says(t, "a second watch", a.Watch(t.Context(), nil), "already being watched")
-}
-
-// TestTellable: the first list is told if it is a good one, and not older than a minute.
-func TestTellable(t *testing.T) {
-	for name, c := range map[string]struct {
-		of   *scope
-		want bool
-	}{
-		"just now":     {&scope{listed: blueNoon}, true},
-		"a minute ago": {&scope{listed: blueNoon.Add(-idlePowers)}, false},
-		"before":       {&scope{listed: blueNoon.Add(1 - idlePowers)}, true},
-		"never":        {&scope{}, false},
-		"told":         {&scope{listed: blueNoon, told: true}, false},
-		"failed":       {&scope{listed: blueNoon, failed: true}, false},
-	} {
-		expect.Same(t, name, c.want, c.of.tellable(blueNoon))
-	}
 }
 
 // TestPatient: that adapters are not ready is no error for two minutes after they were needed.
@@ -292,10 +187,10 @@ func TestPatient(t *testing.T) {
 			}
 		})
 		verdict := fault.Verdict{Effect: c.effect, Error: cloud.Errorf(cloud.Transient, "Other", "no")}
-		_, waits := asLater(a.patient(m, answer{verdict: &verdict}).err())
+		_, waits := calls.AsLater(a.patient(m, calls.Answer{Verdict: &verdict}).Err())
 		expect.Same(t, name, c.waits, waits)
 	}
-	expect.Same(t, "an answer without a fault", true, (&account{now: time.Now}).patient(m, answer{}).err() == nil)
+	expect.Same(t, "an answer without a fault", true, (&account{now: time.Now}).patient(m, calls.Answer{}).Err() == nil)
 }
 
 // TestIsGone: what was proven is believed for ten minutes, unless a list shows the VM.
@@ -306,20 +201,32 @@ func TestIsGone(t *testing.T) {
 		shown bool
 		want  bool
 	}{
-		"never": {-1, false, false}, "just now": {0, false, true}, "lately": {oldEnough - 1, false, true},
-		"long ago": {oldEnough, false, false}, "and shown since": {0, true, false},
+		"never": {-1, false, false}, "just now": {0, false, true}, "lately": {lists.OldEnough - 1, false, true},
+		"long ago": {lists.OldEnough, false, false}, "and shown since": {0, true, false},
 	} {
 		a := &account{now: func() time.Time { return blueNoon }}
-		s := a.lists.scope(blueGroup)
+		s := a.lists.Scope(blueGroup)
 		if c.ago >= 0 {
 			a.ledger.bury(m, name, blueNoon.Add(-c.ago))
 		}
 		if c.shown {
-			s.vms["win-1"] = vmRecord{}
+			stateIn(s).VMs["win-1"] = lists.Record{}
 		}
 		left, gone := a.isGone(m)
 		expect.Same(t, name, c.want, gone)
 		expect.Same(t, name+": what is left", c.ago >= 0, left == name)
 	}
-	expect.Same(t, "a group that no list has", false, (&lists{}).has(m))
+	expect.Same(t, "a group that no list has", false, (&lists.Lists{}).Has(m))
+}
+
+// stateIn is what is known of a group, for a test whose goroutine is the only one.
+func stateIn(s *lists.Scope) (of *lists.State) {
+	s.Do(func(state *lists.State) { of = state })
+	return of
+}
+
+// powersIn is what is known of the power states of a subscription, for such a test.
+func powersIn(p *lists.Powers) (of *lists.PowerState) {
+	p.Do(func(state *lists.PowerState) { of = state })
+	return of
 }

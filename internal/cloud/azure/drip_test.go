@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -73,7 +74,7 @@ func TestDrip(t *testing.T) {
 		"all": {
 			func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/subscriptions") }, 1, "Azure does not answer",
 		},
-		"requests for VMs": {func(r *http.Request) bool { return r.Method == http.MethodPut }, atOnce, "Azure does not answer"},
+		"requests for VMs": {func(r *http.Request) bool { return r.Method == http.MethodPut }, calls.AtOnce, "Azure does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -83,16 +84,16 @@ func TestDrip(t *testing.T) {
 				return tap
 			}
 			a := s.watched()
-			a.calls.timeout = 300 * time.Millisecond
+			a.calls.Timeout = 300 * time.Millisecond
 			var machines []cloud.Machine
 			for _, letter := range "abcdefghijklmnopqrstuvwxyz" {
 				machines = append(machines, s.machine("m-"+string(letter)), s.machine("n-"+string(letter)))
 			}
 			_, _ = a.Server(t.Context(), machines[0].Key) // as the controller does first
-			_ = a.firstList(t.Context(), a.lists.scope(homeOf(machines[0]).Parent()))
+			_ = a.firstList(t.Context(), a.lists.Scope(homeOf(machines[0]).Parent()))
 			began := time.Now()
 			told := s.crowd(a, machines)
-			t.Logf("it took %s, with a limit of %s a call", time.Since(began).Round(time.Millisecond), a.calls.timeout)
+			t.Logf("it took %s, with a limit of %s a call", time.Since(began).Round(time.Millisecond), a.calls.Timeout)
 			if n := tap.most.Load(); n > test.burst {
 				t.Errorf("%d calls dripped at once", n)
 			}
@@ -125,7 +126,7 @@ func (s *stage) crowd(a *account, machines []cloud.Machine) (told string) {
 	for _, m := range machines {
 		all.Go(func() {
 			_, err := a.Ensure(s.t.Context(), m)
-			if _, waits := asLater(err); err == nil || waits {
+			if _, waits := calls.AsLater(err); err == nil || waits {
 				return
 			}
 			mu.Lock()
@@ -156,14 +157,14 @@ func TestTokensAreNotAskedForInALoop(t *testing.T) {
 		most int32
 	}{
 		"refused":   {cloud.Errorf(cloud.Denied, infrav1.CredentialsRejectedReason, "wrong"), 600/30 + 1},
-		"broken":    {cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "broken"), 600/15 + silences},
+		"broken":    {cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "broken"), 600/15 + calls.Silences},
 		"throttled": {&cloud.Error{Kind: cloud.Throttled, Reason: infrav1.CloudThrottledReason, After: time.Minute}, 600/60 + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			p := expect.Got(s.login(s.credentials()))(t)
 			none := &refusing{err: test.err}
-			p.credential = none
+			p.Credential = none
 			a := expect.Got(open(p, s.Now))(t)
 			t.Cleanup(func() { _ = a.Close(context.Background()) })
 			a.watching.Store(true)

@@ -9,10 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -25,7 +26,7 @@ func around(at time.Time, pause time.Duration) bool {
 
 // TestPause: each pause is up to a tenth longer or shorter, so that accounts do not ask in step.
 func TestPause(t *testing.T) {
-	for busy, want := range map[bool]time.Duration{true: whileBusy, false: idleList} {
+	for busy, want := range map[bool]time.Duration{true: lists.WhileBusy, false: idleList} {
 		var all []time.Duration
 		for range 500 {
 			all = append(all, pause(busy, idleList))
@@ -38,10 +39,10 @@ func TestPause(t *testing.T) {
 }
 
 // busyScope is a scope in which a VM is made, or one where nothing happens.
-func busyScope(a *account, group arm.ID, busy bool) *scope {
-	s := a.lists.scope(group)
+func busyScope(a *account, group arm.ID, busy bool) *lists.Scope {
+	s := a.lists.Scope(group)
 	if busy {
-		s.vms["x"] = vmRecord{original: true, state: next.Creating}
+		stateIn(s).VMs["x"] = lists.Record{Original: true, State: next.Creating}
 	}
 	return s
 }
@@ -57,17 +58,19 @@ func TestDue(t *testing.T) {
 	}{
 		"in time":               {0, idleList, false, true, idleList},
 		"too early":             {1, idleList, false, false, 0},
-		"in time, and busy":     {0, idleList, true, true, whileBusy},
-		"busy, and soon":        {2 * whileBusy, idleList, true, false, 0},
-		"busy, and later":       {2*whileBusy + 1, idleList, true, true, whileBusy},
+		"in time, and busy":     {0, idleList, true, true, lists.WhileBusy},
+		"busy, and soon":        {2 * lists.WhileBusy, idleList, true, false, 0},
+		"busy, and later":       {2*lists.WhileBusy + 1, idleList, true, true, lists.WhileBusy},
 		"a sweep":               {0, 0, false, true, sweepEvery},
 		"a sweep, and busy":     {0, 0, true, true, sweepEvery},
 		"a later sweep, busy":   {time.Hour, 0, true, false, 0},
 		"a later list, at ease": {time.Hour, idleList, false, false, 0},
 	} {
 		a := &account{now: func() time.Time { return blueNoon }}
-		s, at := busyScope(a, blueGroup, c.busy), blueNoon.Add(c.at)
-		expect.Same(t, name, c.want, a.due(s, &at, c.idle))
+		s := busyScope(a, blueGroup, c.busy)
+		stateIn(s).Due[lists.VMs] = blueNoon.Add(c.at)
+		expect.Same(t, name, c.want, a.due(s, lists.VMs, c.idle))
+		at := stateIn(s).Due[lists.VMs]
 		if c.want {
 			expect.Same(t, name+": the next is due at "+at.String(), true, around(at, c.next))
 		} else {
@@ -84,11 +87,11 @@ func TestPaceOfPowers(t *testing.T) {
 		due  time.Duration
 		want time.Duration // the pause that follows; zero if they are not asked for
 	}{
-		"nothing changes":                {arm.ID{}, 0, idlePowers},
-		"in the first group":             {blueGroup, 0, whileBusy},
-		"in the other group":             {otherGroup, 0, whileBusy},
-		"in another subscription":        {arm.GroupID(second, "a"), 0, idlePowers},
-		"in another subscription, later": {arm.GroupID(second, "z"), 0, idlePowers},
+		"nothing changes":                {arm.ID{}, 0, lists.IdlePowers},
+		"in the first group":             {blueGroup, 0, lists.WhileBusy},
+		"in the other group":             {otherGroup, 0, lists.WhileBusy},
+		"in another subscription":        {arm.GroupID(second, "a"), 0, lists.IdlePowers},
+		"in another subscription, later": {arm.GroupID(second, "z"), 0, lists.IdlePowers},
 		"it is too early":                {blueGroup, 1, 0},
 	} {
 		calls := 0
@@ -96,15 +99,15 @@ func TestPaceOfPowers(t *testing.T) {
 		for _, group := range []arm.ID{blueGroup, otherGroup, arm.GroupID(second, "a"), arm.GroupID(second, "z")} {
 			busyScope(a, group, group.Key() == c.busy.Key())
 		}
-		p, before := a.lists.scope(blueGroup).power, a.lists.scope(arm.GroupID(second, "z"))
-		p.due, before.powered = blueNoon.Add(c.due), true
+		p, before := a.lists.Scope(blueGroup).Power, a.lists.Scope(arm.GroupID(second, "z"))
+		powersIn(p).Due, stateIn(before).Powered = blueNoon.Add(c.due), true
 		a.pollPowers(t.Context(), p)
 		expect.Same(t, name+": lists", c.want > 0, calls == 1)
 		if c.want > 0 {
-			expect.Same(t, name+": the next is due at "+p.due.String(), true, around(p.due, c.want))
+			expect.Same(t, name+": the next is due at "+powersIn(p).Due.String(), true, around(powersIn(p).Due, c.want))
 		}
-		for _, s := range a.lists.all() {
-			expect.Same(t, name+": "+s.key+" has powers", s == before || c.want > 0 && s.power == p, s.powered)
+		for _, s := range a.lists.All() {
+			expect.Same(t, name+": "+s.Key+" has powers", s == before || c.want > 0 && s.Power == p, stateIn(s).Powered)
 		}
 	}
 }
@@ -120,24 +123,24 @@ func TestListPowers(t *testing.T) {
 		`{"id":"` + blueGroup.VM("b").String() + `","properties":{}}`, one(arm.GroupID(second, "blue").VM("win-1").String(), "running"),
 	}, ",") + "]}"
 	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, text }))
-	s, elsewhere := a.lists.scope(blueGroup), a.lists.scope(arm.GroupID(second, "blue"))
-	ours := vmRecord{key: blueVM.Key(), mark: blueMark(), original: true}
-	s.vms["win-1"], s.listed = ours, blueNoon
-	elsewhere.vms["win-1"] = vmRecord{
-		key: arm.GroupID(second, "blue").VM("win-1").Key(), mark: cloud.Marked{Key: cloud.Key{Name: "far"}}, original: true,
+	s, elsewhere := a.lists.Scope(blueGroup), a.lists.Scope(arm.GroupID(second, "blue"))
+	ours := lists.Record{Key: blueVM.Key(), Mark: blueMark(), Original: true}
+	stateIn(s).VMs["win-1"], stateIn(s).Listed = ours, blueNoon
+	stateIn(elsewhere).VMs["win-1"] = lists.Record{
+		Key: arm.GroupID(second, "blue").VM("win-1").Key(), Mark: cloud.Marked{Key: cloud.Key{Name: "far"}}, Original: true,
 	}
 	list := func() string {
-		s.power.due = time.Time{}
-		return names(a.pollPowers(t.Context(), s.power))
+		powersIn(s.Power).Due = time.Time{}
+		return names(a.pollPowers(t.Context(), s.Power))
 	}
 	expect.Same(t, "woken", "m", list())
-	expect.Same(t, "powers that are kept until all is listed", 2, len(s.power.of))
+	expect.Same(t, "powers that are kept until all is listed", 2, len(powersIn(s.Power).Of))
 	expect.Same(t, "woken by the same list", "", list())
-	expect.Same(t, "state", next.On, s.power.get(blueVM.Key()))
-	expect.Same(t, "heard", blueNoon, s.power.heard)
-	elsewhere.vms, elsewhere.listed = map[string]vmRecord{}, blueNoon
+	expect.Same(t, "state", next.On, s.Power.Get(blueVM.Key()))
+	expect.Same(t, "heard", blueNoon, powersIn(s.Power).Heard)
+	stateIn(elsewhere).VMs, stateIn(elsewhere).Listed = map[string]lists.Record{}, blueNoon
 	list()
-	expect.Same(t, "powers of VMs that are listed", 1, len(s.power.of))
+	expect.Same(t, "powers of VMs that are listed", 1, len(powersIn(s.Power).Of))
 }
 
 // TestPowersThatAreRefused: the right that lacks is remembered until Azure answers, and any other error is not.
@@ -146,17 +149,17 @@ func TestPowersThatAreRefused(t *testing.T) {
 		` over scope '/subscriptions/1'"}}`
 	status, text := http.StatusForbidden, lacks
 	a := blueAccount(t, says(func(*http.Request) (int, string) { return status, text }))
-	s := a.lists.scope(blueGroup)
-	refused := func() bool { return s.refusal() != nil }
-	_, err := a.listPowers(t.Context(), s.power)
+	s := a.lists.Scope(blueGroup)
+	refused := func() bool { return stateIn(s).Refusal() != nil }
+	_, err := a.listPowers(t.Context(), s.Power)
 	expect.Says(t, "no right", err, "Microsoft.Compute/x/read")
 	expect.Same(t, "it is remembered", true, refused())
 	status, text = http.StatusOK, "{}"
-	_, err = a.listPowers(t.Context(), s.power)
+	_, err = a.listPowers(t.Context(), s.Power)
 	expect.OK(t, err)
 	expect.Same(t, "it is remembered once Azure answers", false, refused())
 	status, text = http.StatusBadRequest, denied
-	_, err = a.listPowers(t.Context(), s.power)
+	_, err = a.listPowers(t.Context(), s.Power)
 	expect.Says(t, "another error", err, "no")
 	expect.Same(t, "that is remembered", false, refused())
 }
@@ -175,60 +178,22 @@ func TestSweepWaitsForPublicIPs(t *testing.T) {
 		"it cannot be read": {wanted: true, status: http.StatusForbidden, found: true, calls: 1},
 		"nobody has one":    {status: http.StatusOK, swept: true, found: true},
 	} {
-		calls := 0
-		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return c.status, "{}" }))
-		s := a.lists.scope(blueGroup)
-		s.public = c.wanted
+		made := 0
+		a := blueAccount(t, says(func(*http.Request) (int, string) { made++; return c.status, "{}" }))
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).Public = c.wanted
 		began := blueNoon.Add(-time.Minute)
-		s.sweeping = sweeping{began: began, adapters: []resource{}, disks: []resource{{ID: blueGroup.Disk("d").String()}}}
+		disks := []calls.Resource{{ID: blueGroup.Disk("d").String()}}
+		stateIn(s).Sweeping = lists.Sweeping{Began: began, Adapters: []calls.Resource{}, Disks: disks}
 		if c.waits {
 			silence(a, limiter.ListNetwork)
 		}
 		_, err := a.listRemnants(t.Context(), s)
 		expect.Says(t, name, err, c.says)
-		expect.Same(t, name+": calls", c.calls, calls)
-		expect.Same(t, name+": swept", c.swept, s.swept.Equal(began))
-		expect.Same(t, name+": remnants", c.found, len(s.remnants) == 1)
-		expect.Same(t, name+": it goes on later", c.waits, s.sweeping.disks != nil)
-	}
-}
-
-// TestTakeRemnants: what nothing uses is a remnant, since when it was first seen, and what is used tells of its VM.
-func TestTakeRemnants(t *testing.T) {
-	s := (&lists{}).scope(blueGroup)
-	disk := resource{ID: blueGroup.Disk("d").String()}
-	used := resource{ID: blueGroup.Disk("u").String(), ManagedBy: blueGroup.VM("WIN-1").String()}
-	ip := resource{ID: blueGroup.String() + "/providers/Microsoft.Network/publicIPAddresses/ip"}
-	ip.Properties.IPConfiguration.ID = "adapter"
-	odd := resource{ID: blueGroup.Disk("o").String(), ManagedBy: "x"}
-	s.takeRemnants(sweeping{disks: []resource{disk, used, {ID: "x"}, odd}, public: []resource{ip}}, blueNoon)
-	expect.Same(t, "remnants", 1, len(s.remnants))
-	expect.Same(t, "used", map[string]bool{"win-1": true}, s.used)
-	one := s.remnants[blueGroup.Disk("d").Key()]
-	one.Looked = blueNoon.Add(1)
-	s.remnants[blueGroup.Disk("d").Key()] = one
-	ip.Properties.IPConfiguration.ID = ""
-	s.takeRemnants(sweeping{disks: []resource{disk}, public: []resource{ip}}, blueNoon.Add(time.Minute))
-	expect.Same(t, "remnants, later", 2, len(s.remnants))
-	one = s.remnants[blueGroup.Disk("d").Key()]
-	expect.Same(t, "since, and looked at", []time.Time{blueNoon, blueNoon.Add(1)}, []time.Time{one.Since, one.Looked})
-	expect.Same(t, "none is used", 0, len(s.used))
-	s.takeRemnants(sweeping{}, blueNoon)
-	expect.Same(t, "nothing is left", 0, len(s.remnants))
-}
-
-// TestLeftOfAMachine: of what is left of a machine, that is looked at first which is due first.
-func TestLeftOfAMachine(t *testing.T) {
-	m := blueMachine()
-	s := &scope{remnants: map[string]remnant{}}
-	expect.Same(t, "nothing", true, s.left(m, infrav1.AzureRecord{}, blueNoon) == nil)
-	for i, name := range []string{"win-1-node-a", "win-1-node-b", "win-1-node-c", "strangers"} {
-		id := blueGroup.Adapter(name)
-		since := blueNoon.Add([]time.Duration{20, 10, 30, 0}[i])
-		s.remnants[name] = remnant{id: id, Remnant: next.Remnant{ID: name, Since: since}}
-	}
-	for range 20 { // in any order of the map
-		expect.Same(t, "first", "win-1-node-b", s.left(m, infrav1.AzureRecord{}, blueNoon).ID)
+		expect.Same(t, name+": calls", c.calls, made)
+		expect.Same(t, name+": swept", c.swept, stateIn(s).Swept.Equal(began))
+		expect.Same(t, name+": remnants", c.found, len(stateIn(s).Remnants) == 1)
+		expect.Same(t, name+": it goes on later", c.waits, stateIn(s).Sweeping.Disks != nil)
 	}
 }
 
@@ -236,9 +201,9 @@ func TestLeftOfAMachine(t *testing.T) {
 // VM was proved in another way, by its data or the operator, it is that without disks: somebody may have detached one before.
 func TestRestOfWhom(t *testing.T) {
 	nic, disk := blueGroup.Adapter("win-1-node-a"), blueGroup.Disk("win-1-os")
-	s := &scope{remnants: map[string]remnant{}}
+	s := &lists.State{Remnants: map[string]lists.Remnant{}}
 	for _, id := range []arm.ID{nic, disk} {
-		s.remnants[id.Key()] = remnant{id: id, mark: blueMark(), uniqueID: "of " + id.Name()}
+		s.Remnants[id.Key()] = lists.Remnant{ID: id, Mark: blueMark(), UniqueID: "of " + id.Name()}
 	}
 	refused, seen := work{put: next.Put{Answer: next.Refused}}, work{put: next.Put{Answer: next.Refused}, was: true}
 	for name, c := range map[string]struct {
@@ -257,43 +222,12 @@ func TestRestOfWhom(t *testing.T) {
 		m := blueMachine()
 		m.Proof = c.proof
 		var got []string
-		for _, one := range s.rest(m, c.w, nil) {
-			got = append(got, one.id.Name())
+		for _, one := range c.w.rest(s, m, nil) {
+			got = append(got, one.ID.Name())
 		}
 		slices.Sort(got)
 		expect.Same(t, name, c.want, got)
 	}
-}
-
-// TestHeed: a right that is lacked is told until Azure answers, the first by name.
-func TestHeed(t *testing.T) {
-	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, "{}" }))
-	s := a.lists.scope(blueGroup)
-	lacks := func(what string) answer {
-		got := failed(cloud.Errorf(cloud.Denied, "Other", "%s", what))
-		got.verdict.Lacks = what
-		return got
-	}
-	told := func() string {
-		if err := s.refusal(); err != nil {
-			return err.Message
-		}
-		return ""
-	}
-	s.heed(publicList, failed(cloud.Errorf(cloud.Transient, "Other", "later")))
-	expect.Same(t, "an error of no right", "", told())
-	s.heed("b", lacks("b"))
-	s.heed("a", lacks("a"))
-	expect.Same(t, "two", "a", told())
-	expect.Same(t, "no list is hidden", true, s.hidden() == nil)
-	for _, what := range []string{publicList, diskList, adapterList} {
-		s.heed(what, lacks(what))
-		expect.Same(t, "hidden", what, s.hidden().Message)
-	}
-	s.heed("a", answer{})
-	expect.Same(t, "one is there again", "b", told())
-	s.power.refused = cloud.Errorf(cloud.Denied, "Other", "powers")
-	expect.Same(t, "that to the power states", "powers", told())
 }
 
 // TestToLook: who waits for another look is told when it is due, once.

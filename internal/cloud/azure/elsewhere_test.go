@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -22,7 +23,8 @@ import (
 func TestMovedAfterASearch(t *testing.T) {
 	p := newProof(t, false)
 	p.runs()
-	expect.Same(t, "a list has no other VM of its name", true, p.a.lists.allPowers()[0].names.listed.After(time.Time{}))
+	_, _, listed := p.a.lists.AllPowers()[0].Others(arm.ID{})
+	expect.Same(t, "a list has no other VM of its name", true, listed.After(time.Time{}))
 	p.live(p.a, time.Minute)
 	p.runs()
 	p.MoveVM(armsim.VMID(p.m.Name), otherName)
@@ -66,10 +68,10 @@ func TestMovedAmongMany(t *testing.T) {
 		says         string
 		elsewhere    string
 	}{
-		"none is":                  {groups: maxMoved},
-		"the last is":              {groups: maxMoved, ours: maxMoved, elsewhere: fmt.Sprint("g", maxMoved)},
-		"one of too many is":       {groups: maxMoved + 1, ours: 1, elsewhere: "g1"},
-		"one that is not asked is": {groups: maxMoved + 1, ours: maxMoved + 1, says: "more than 5 VMs"},
+		"none is":                  {groups: lists.MaxMoved},
+		"the last is":              {groups: lists.MaxMoved, ours: lists.MaxMoved, elsewhere: fmt.Sprint("g", lists.MaxMoved)},
+		"one of too many is":       {groups: lists.MaxMoved + 1, ours: 1, elsewhere: "g1"},
+		"one that is not asked is": {groups: lists.MaxMoved + 1, ours: lists.MaxMoved + 1, says: "more than 5 VMs"},
 	} {
 		of := func(group int, id string) string {
 			vm := arm.GroupID(armsim.Subscription, fmt.Sprint("g", group)).VM("win-1")
@@ -91,8 +93,8 @@ func TestMovedAmongMany(t *testing.T) {
 		})), blueMachine()
 		m.Record.Azure.VMID = blueID
 		a.ledger.note(m, blueNoon, func(*work) {})
-		at := place{vm: blueVM, scope: a.lists.scope(blueGroup)}
-		_ = expect.Got(a.listPowers(t.Context(), at.scope.power))(t)
+		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
+		_ = expect.Got(a.listPowers(t.Context(), at.scope.Power))(t)
 		err := a.seek(t.Context(), m, at)
 		w := a.ledger.recall(m)
 		expect.Says(t, name, err, c.says)
@@ -102,19 +104,6 @@ func TestMovedAmongMany(t *testing.T) {
 			cloudtest.WantError(t, err, cloud.Exhausted, infrav1.VMMovedReason)
 		}
 	}
-}
-
-// TestNamesakesAreFew: of the VMs that have a machine's name, in however many groups, so many are kept as tell that they are too
-// many. Of other names none is.
-func TestNamesakesAreFew(t *testing.T) {
-	n := namesakes{of: map[string][]arm.ID{}}
-	for group := range 100 {
-		for _, name := range []string{"WIN-1", "db"} {
-			n.take(arm.GroupID(armsim.Subscription, fmt.Sprint("g", group)).VM(name), map[string]bool{"win-1": true})
-		}
-	}
-	expect.Same(t, "names", 1, len(n.of))
-	expect.Same(t, "VMs", maxMoved+2, len(n.of["win-1"]))
 }
 
 // TestMovedAndGone: a VM of the machine's name that the list has in another group, and that is gone when it is looked at, is not
@@ -142,8 +131,8 @@ func TestMovedAndGone(t *testing.T) {
 		})), blueMachine()
 		m.Record.Azure.VMID = blueID
 		a.ledger.note(m, blueNoon, func(*work) {})
-		at := place{vm: blueVM, scope: a.lists.scope(blueGroup)}
-		_ = expect.Got(a.listPowers(t.Context(), at.scope.power))(t)
+		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
+		_ = expect.Got(a.listPowers(t.Context(), at.scope.Power))(t)
 		expect.Says(t, name, a.seek(t.Context(), m, at), c.says)
 		w := a.ledger.recall(m)
 		expect.Same(t, name+": elsewhere", next.Elsewhere{}, w.elsewhere)

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
@@ -71,7 +72,7 @@ func TestTwoMachinesOneIdentity(t *testing.T) {
 // wantHeld wants a machine to be held because of a VM that is not proved to be its own, and nothing to be reported of that.
 func wantHeld(t *testing.T, vm cloud.VM, err error) {
 	t.Helper()
-	if later, waits := asLater(err); waits {
+	if later, waits := calls.AsLater(err); waits {
 		t.Logf("later: %s", later.Message)
 		return
 	}
@@ -85,7 +86,7 @@ func TestAnotherServer(t *testing.T) {
 	here, there := newProof(t, false), newProof(t, false)
 	here.runs()
 	here.ReplaceTags(armsim.VMID(here.m.Name), map[string]string{"owner": "platform"})
-	there.a.calls.who.chosen = true
+	there.a.calls.Principal.Chosen = true
 	there.runs()
 	same := here.UniqueID(armsim.VMID(here.m.Name))
 	there.Change(func(in *armsim.Inside) {
@@ -95,7 +96,7 @@ func TestAnotherServer(t *testing.T) {
 	})
 	there.m.Record = cloud.Record{}
 	there.restart()
-	there.a.calls.who.chosen = true
+	there.a.calls.Principal.Chosen = true
 	there.runs()
 	learned := there.m.Record
 	expect.Same(t, "the ID that it learned there", same, learned.Azure.VMID)
@@ -120,7 +121,7 @@ func TestAnotherServer(t *testing.T) {
 func TestChosenServer(t *testing.T) {
 	s := newStage(t)
 	named, chosen, m := s.account(), s.account(), s.machine("m")
-	chosen.calls.who.chosen = true
+	chosen.calls.Principal.Chosen = true
 	expect.Same(t, "equal servers", false, named.server() == chosen.server())
 	for name, c := range map[string]struct {
 		a      *account

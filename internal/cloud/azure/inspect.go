@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/inspect"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
@@ -50,22 +51,22 @@ func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, po
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCalls(login, time.Now)
+	c, err := calls.New(login, time.Now)
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
-	caller := func() (string, string) { return "", login.tenant }
-	if login.caller != nil {
+	defer c.Close()
+	caller := func() (string, string) { return "", login.Tenant }
+	if login.Caller != nil {
 		caller = func() (string, string) {
-			account := login.caller()
+			account := login.Caller()
 			return account.Name, account.TenantID
 		}
 	}
 	return inspect.Run(ctx, inspect.Subject{
 		Azure: inspector{calls: c, subscription: where.Group.Subscription}, Spec: pool.Spec, Where: where,
-		FailureDomain: pool.FailureDomain, Count: pool.Count, ComputeVersion: c.compute(), Caller: caller, Identity: pool.Identity,
-		Progress: pool.Progress,
+		FailureDomain: pool.FailureDomain, Count: pool.Count, ComputeVersion: c.ComputeVersion(), Caller: caller,
+		Identity: pool.Identity, Progress: pool.Progress,
 	}), nil
 }
 
@@ -92,29 +93,29 @@ func (Provider) Named(azureCluster *unstructured.Unstructured) (identity types.N
 
 // inspector makes the calls of an inspection. They count as those for the network, of which there are many.
 type inspector struct {
-	calls        *calls
+	calls        *calls.Client
 	subscription string
 }
 
-func (a inspector) call(path, version string, query url.Values) call {
+func (a inspector) call(path, version string, query url.Values) calls.Call {
 	subscription := a.subscription
 	if id, ok := arm.Parse(path); ok {
 		subscription = id.Subscription
 	}
-	return call{
-		method: http.MethodGet, path: path, version: version, query: query, class: limiter.ListNetwork, subscription: subscription,
-		asker: path,
+	return calls.Call{
+		Method: http.MethodGet, Path: path, Version: version, Query: query, Class: limiter.ListNetwork, Subscription: subscription,
+		Asker: path,
 	}
 }
 
 // Get is part of inspect.Azure.
 func (a inspector) Get(ctx context.Context, path, version string, into any) inspect.Answer {
-	return answerOf(a.calls.read(a.calls.send(ctx, a.call(path, version, nil)), into))
+	return answerOf(a.calls.Read(a.calls.Send(ctx, a.call(path, version, nil)), into))
 }
 
 // List is part of inspect.Azure.
 func (a inspector) List(ctx context.Context, path, version string, query url.Values) ([]json.RawMessage, inspect.Answer) {
-	all, answer := pages[json.RawMessage](ctx, a.calls, a.call(path, version, query))
+	all, answer := calls.Pages[json.RawMessage](ctx, a.calls, a.call(path, version, query))
 	return all, answerOf(answer)
 }
 
@@ -124,15 +125,15 @@ var forPeople = strings.NewReplacer(
 	"the network of the manager", "the network of this computer",
 )
 
-func answerOf(a answer) inspect.Answer {
-	if a.verdict == nil && a.unsent == nil {
+func answerOf(a calls.Answer) inspect.Answer {
+	if a.Verdict == nil && a.Unsent == nil {
 		return inspect.Answer{}
 	}
 	problem := "Azure does not answer"
-	if known, ok := errors.AsType[*cloud.Error](a.err()); ok && known.Message != "" {
+	if known, ok := errors.AsType[*cloud.Error](a.Err()); ok && known.Message != "" {
 		problem = known.Message
 	}
 	return inspect.Answer{
-		Gone: a.status == http.StatusNotFound, GroupGone: a.effect() == fault.GroupGone, Problem: forPeople.Replace(problem),
+		Gone: a.Status == http.StatusNotFound, GroupGone: a.Effect() == fault.GroupGone, Problem: forPeople.Replace(problem),
 	}
 }

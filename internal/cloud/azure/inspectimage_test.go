@@ -108,7 +108,7 @@ func (s *stage) made(m cloud.Machine) bool {
 	s.t.Helper()
 	a := s.account()
 	want := request.Want{Machine: m, Placement: expect.Got(placementOf(m))(s.t), Choice: request.Choice{Size: m.Spec.Azure.VMSize}}
-	return a.calls.createVM(s.t.Context(), homeOf(m), func(ctx context.Context) (any, error) { return body(ctx, want) }).err() == nil
+	return a.calls.CreateVM(s.t.Context(), homeOf(m), func(ctx context.Context) (any, error) { return body(ctx, want) }).Err() == nil
 }
 
 func finding(found []cloud.Finding, check string) cloud.Finding {

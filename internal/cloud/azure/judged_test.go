@@ -2,18 +2,16 @@ package azure
 
 import (
 	"net/http"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
@@ -108,7 +106,7 @@ func TestSawOpens(t *testing.T) {
 // TestSizesOnTheirWay: who needs a list that another machine has asked for waits for it only if none is known.
 func TestSizesOnTheirWay(t *testing.T) {
 	a := &account{now: func() time.Time { return blueNoon }}
-	later, waits := asLater(a.listSizes(t.Context(), &shelf{asking: true}))
+	later, waits := calls.AsLater(a.listSizes(t.Context(), &shelf{asking: true}))
 	expect.Same(t, "waits for the first list", true, waits && later.After == time.Second)
 	known := &shelf{asking: true, began: blueNoon, sizes: skus.Sizes{}}
 	expect.OK(t, a.listSizes(t.Context(), known))
@@ -136,32 +134,18 @@ func TestBusyMachines(t *testing.T) {
 	}
 }
 
-// TestHealthOfCalls: an account has a session once Azure has let it in, until it is closed.
-func TestHealthOfCalls(t *testing.T) {
-	for name, c := range map[string]struct {
-		of   *calls
-		want int
-	}{
-		"never heard": {&calls{}, 0},
-		"heard":       {&calls{heard: blueNoon}, 1},
-		"closed":      {&calls{heard: blueNoon, closed: true}, 0},
-	} {
-		expect.Same(t, name, c.want, c.of.health().Sessions)
-	}
-}
-
 // TestCloseWaits: who closes an account waits for the calls that are under way, and begins none.
 func TestCloseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, begun, closed := make(chan struct{}), 0, make(chan error, 1)
 		a := blueAccount(t, says(func(*http.Request) (int, string) { begun++; <-answer; return http.StatusNotFound, gone }))
-		go a.calls.getVM(t.Context(), blueVM)
+		go a.calls.GetVM(t.Context(), blueVM)
 		synctest.Wait()
 		go func() { closed <- a.Close(t.Context()) }()
 		synctest.Wait()
 		expect.Same(t, "it is closed while a call is under way", 0, len(closed))
-		_, refused := a.calls.getVM(t.Context(), blueVM)
-		expect.Says(t, "a call meanwhile", refused.err(), "the account is closed")
+		_, refused := a.calls.GetVM(t.Context(), blueVM)
+		expect.Says(t, "a call meanwhile", refused.Err(), "the account is closed")
 		close(answer)
 		synctest.Wait()
 		expect.Same(t, "it is closed after the call", 1, len(closed))
@@ -174,67 +158,25 @@ func TestCloseWaits(t *testing.T) {
 // then nothing is known of it, so that what a deletion left is still searched for.
 func TestWhoseByAnEarlyAnswer(t *testing.T) {
 	const ours, another, third = "vm-ours", "vm-another", "vm-third"
-	found := func(id string, at time.Time) look { return look{at: at, record: &vmRecord{vmID: id}} }
+	found := func(id string, at time.Time) lists.Look { return lists.Look{At: at, Record: &lists.Record{VMID: id}} }
 	for name, c := range map[string]struct {
 		shown string
-		of    look
+		of    lists.Look
 		want  cloud.Whose
 	}{
-		"ours":                           {ours, look{}, cloud.Ours},
-		"no look yet":                    {another, look{}, cloud.Unseen},
-		"a look that found none":         {another, look{at: blueNoon}, cloud.Unseen},
+		"ours":                           {ours, lists.Look{}, cloud.Ours},
+		"no look yet":                    {another, lists.Look{}, cloud.Unseen},
+		"a look that found none":         {another, lists.Look{At: blueNoon}, cloud.Unseen},
 		"a look that found a third":      {another, found(third, blueNoon), cloud.Unseen},
 		"a look that found it, too soon": {another, found(another, blueNoon.Add(-time.Hour)), cloud.Unseen},
 		"a look that found it":           {another, found(another, blueNoon), cloud.Foreign},
 	} {
 		a := blueAccount(t, nil)
-		in, s := a.lists.scope(blueGroup), &next.Survey{Now: blueNoon, Known: ours, Put: next.Put{At: blueNoon.Add(-time.Hour)}}
-		whose := a.whose(blueMachine(), in, s, c.of, &vmRecord{key: blueVM.Key(), vmID: c.shown})
+		in, s := a.lists.Scope(blueGroup), &next.Survey{Now: blueNoon, Known: ours, Put: next.Put{At: blueNoon.Add(-time.Hour)}}
+		whose := a.whose(blueMachine(), stateIn(in), s, c.of, &lists.Record{Key: blueVM.Key(), VMID: c.shown})
 		expect.Same(t, name, c.want, whose)
 		expect.Same(t, name+": it is hidden", c.want == cloud.Unseen, s.Hides)
 		expect.Same(t, name+": it is seen", c.want != cloud.Unseen, s.Seen != nil)
-	}
-}
-
-// TestSeenWithIsBounded: what is remembered of adapters and their VMs begins anew when it is full, so that VMs that come and go
-// do not fill the memory. What is seen then is remembered.
-func TestSeenWithIsBounded(t *testing.T) {
-	s := &scope{seenWith: map[string]seenVM{}}
-	for n := range manyParts - 1 {
-		s.seenWith[strconv.Itoa(n)] = seenVM{}
-	}
-	for _, left := range []int{manyParts, 1, 2} {
-		adapter := "adapter-" + strconv.Itoa(left)
-		s.saw(vmRecord{key: blueVM.Key(), adapters: []string{adapter}}, blueMachine())
-		expect.Same(t, "adapters that are remembered", left, len(s.seenWith))
-		expect.Same(t, "the VM of the last", blueVM.Key(), s.seenWith[adapter].key)
-	}
-}
-
-// TestIsProved: an adapter that has all marks and was seen with the machine's VM is the machine's if our management cluster
-// marked it, and not if another one did. Anything that is in the machine's record by Azure's own ID is.
-func TestIsProved(t *testing.T) {
-	m, disk := blueMachine(), blueGroup.Disk("win-1-os")
-	foreign := blueMark()
-	foreign.Cluster.Manager = "elsewhere"
-	recorded := belongings.With(infrav1.AzureRecord{}, m, blueNIC, blueID)
-	for name, c := range map[string]struct {
-		of     remnant
-		with   arm.ID // the VM that it was seen with
-		record infrav1.AzureRecord
-		want   bool
-	}{
-		"seen, with our mark":      {remnant{id: blueNIC, mark: blueMark(), uniqueID: blueID}, blueVM, infrav1.AzureRecord{}, true},
-		"seen, with a foreign one": {remnant{id: blueNIC, mark: foreign, uniqueID: blueID}, blueVM, infrav1.AzureRecord{}, false},
-		"seen with another VM": {
-			remnant{id: blueNIC, mark: blueMark(), uniqueID: blueID}, blueGroup.VM("win-2"), infrav1.AzureRecord{}, false,
-		},
-		"a disk that was seen":   {remnant{id: disk, mark: blueMark(), uniqueID: blueID}, blueVM, infrav1.AzureRecord{}, false},
-		"in the record, foreign": {remnant{id: blueNIC, mark: foreign, uniqueID: blueID}, arm.ID{}, recorded, true},
-		"another of its name":    {remnant{id: blueNIC, mark: blueMark(), uniqueID: "other"}, arm.ID{}, recorded, false},
-	} {
-		s := &scope{seenWith: map[string]seenVM{c.of.id.Key(): {c.with.Key(), markOf{m.Key, m.ProviderID}}}}
-		expect.Same(t, name, c.want, s.isProved(c.of, m, c.record))
 	}
 }
 
@@ -258,11 +200,11 @@ func TestLookThatMissesSearches(t *testing.T) {
 			return http.StatusNotFound, gone
 		}))
 		a.opened = blueNoon.Add(-time.Hour)
-		m, at := placed(), place{vm: blueVM, scope: a.lists.scope(blueGroup)}
+		m, at := placed(), place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
 		m.Asked = cloud.Existed
-		at.scope.power.due = blueNoon.Add(time.Hour)
+		powersIn(at.scope.Power).Due = blueNoon.Add(time.Hour)
 		a.ledger.note(m, blueNoon, func(w *work) { *w = c.work })
 		expect.OK(t, a.look(t.Context(), m, at))
-		expect.Same(t, name+": it is searched for soon", c.soon, at.scope.power.due.Equal(blueNoon))
+		expect.Same(t, name+": it is searched for soon", c.soon, powersIn(at.scope.Power).Due.Equal(blueNoon))
 	}
 }

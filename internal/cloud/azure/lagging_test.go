@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
 
@@ -83,9 +84,7 @@ func (s *stage) removal(a *account, m cloud.Machine) time.Duration {
 
 // sweepNow has the next look of the watch sweep.
 func (s *stage) sweepNow(a *account) {
-	for _, one := range a.lists.all() {
-		one.mu.Lock()
-		one.sweepDue = time.Time{}
-		one.mu.Unlock()
+	for _, one := range a.lists.All() {
+		one.Postpone(lists.Remnants, time.Time{})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
@@ -20,7 +21,7 @@ type work struct {
 	put    next.Put
 	del    next.Delete
 	choice request.Choice
-	look   look
+	look   lists.Look
 	looked time.Time
 	missed next.Missed
 	lookAt time.Time // when who waits for another look is to be woken; zero if nobody is
@@ -83,7 +84,7 @@ func (w work) busy(now time.Time) bool {
 // lives says that somebody looks after the machine: it is not known to be gone, nor was it to be removed and nobody asks any
 // more, as when its finalizer was taken by hand.
 func (w work) lives(now time.Time) bool {
-	return w.gone.IsZero() && (!w.going || now.Sub(w.used) < oldEnough)
+	return w.gone.IsZero() && (!w.going || now.Sub(w.used) < lists.OldEnough)
 }
 
 // patience is how long a change is expected; Azure itself gives up after 40 minutes.
@@ -119,7 +120,7 @@ func (l *ledger) note(m cloud.Machine, now time.Time, change func(*work)) {
 	w := l.works[m.ID()]
 	if w == nil {
 		l.prune(now)
-		w = &work{scope: scopeOf(m.ProviderID)}
+		w = &work{scope: lists.Key(m.ProviderID)}
 		l.put(m.ID(), w)
 	}
 	w.used, w.gone = now, time.Time{}
@@ -204,7 +205,7 @@ func (l *ledger) prune(now time.Time) {
 func (l *ledger) bury(m cloud.Machine, left string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.put(m.ID(), &work{scope: scopeOf(m.ProviderID), used: now, gone: now, left: left})
+	l.put(m.ID(), &work{scope: lists.Key(m.ProviderID), used: now, gone: now, left: left})
 }
 
 // toLook are the machines for which another look is due. Each is told once.
@@ -242,19 +243,13 @@ func (l *ledger) busy(scope string, now time.Time) bool {
 	return false
 }
 
-// markOf is what the tags of a resource say of its machine. They have no UID.
-type markOf struct {
-	key        cloud.Key
-	providerID string
-}
-
 // byMark are copies of all works, by the marks of their machines.
-func (l *ledger) byMark() map[markOf][]work {
+func (l *ledger) byMark() map[lists.Mark][]work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := map[markOf][]work{}
+	all := map[lists.Mark][]work{}
 	for id, w := range l.works {
-		mark := markOf{id.Key, id.ProviderID}
+		mark := lists.Mark{Key: id.Key, ProviderID: id.ProviderID}
 		all[mark] = append(all[mark], *w)
 	}
 	return all

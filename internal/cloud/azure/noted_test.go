@@ -3,7 +3,6 @@ package azure
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,8 +11,10 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -50,8 +51,8 @@ func TestAfterARequest(t *testing.T) {
 		if c.blank {
 			m.UserData = func(context.Context) (cloud.UserData, error) { return nil, errors.New("no user data") }
 		}
-		s := a.lists.scope(blueGroup)
-		s.remnants[blueNIC.Key()] = remnant{}
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{}
 		missed := next.Missed{Times: 1}
 		a.ledger.note(m, blueNoon, func(w *work) {
 			w.looked, w.ran, w.missed, w.view, w.separate.made = blueNoon, true, missed, &fault.Verdict{}, []asked{{id: blueNIC}}
@@ -64,7 +65,7 @@ func TestAfterARequest(t *testing.T) {
 		expect.Same(t, name+": it is lost", c.lost, w.lost.Equal(blueNoon))
 		expect.Same(t, name+": it is looked at anew", c.took, w.looked.IsZero())
 		expect.Same(t, name+": adapters", c.adapters, len(w.separate.made))
-		expect.Same(t, name+": what was left", c.adapters, len(s.remnants))
+		expect.Same(t, name+": what was left", c.adapters, len(stateIn(s).Remnants))
 		sent := c.want != ""
 		expect.Same(t, name+": what was before is over", sent, !w.ran && w.missed.Times == 0 && w.view == nil && w.choice == choice)
 		closed := a.closures.why(blueGroup, locationOf(m), choice, cloud.MachineID{UID: "x"}, blueNoon) != nil
@@ -77,7 +78,7 @@ func TestStepsGoOn(t *testing.T) {
 	for _, act := range []next.Act{next.Sizes, next.Look, next.View, next.Check} {
 		paths := ""
 		a := blueAccount(t, says(func(r *http.Request) (int, string) { paths += r.URL.Path; return http.StatusOK, "{}" }))
-		at := place{vm: blueVM, scope: a.lists.scope(blueGroup)}
+		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
 		over, err := a.do(t.Context(), placed(), at, next.Step{Act: act, ID: blueNIC.String()})
 		expect.OK(t, err)
 		expect.Same(t, string(act)+": it is over", false, over)
@@ -96,45 +97,46 @@ func TestGathered(t *testing.T) {
 		"nothing": {}, "ours": {seen: true, ours: true}, "a stranger's": {seen: true}, "a public address before": {public: true},
 		"a public address": {wants: true},
 	} {
-		a, m := &account{now: func() time.Time { return blueNoon }, calls: &calls{}}, placed()
-		s := a.lists.scope(blueGroup)
-		s.public = c.public
+		a, m := &account{now: func() time.Time { return blueNoon }, calls: &calls.Client{}}, placed()
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).Public = c.public
 		if c.wants {
 			m.Spec.Azure.NetworkInterfaces[0].PublicIP = infrav1.AzureEnabled
 		}
 		if c.seen {
-			s.vms[m.Name] = vmRecord{key: blueVM.Key()}
+			stateIn(s).VMs[m.Name] = lists.Record{Key: blueVM.Key()}
 		}
 		if c.ours {
-			s.vms[m.Name] = vmRecord{key: blueVM.Key(), mark: blueMark(), adapters: []string{"nic"}}
-			s.power.of[blueVM.Key()], s.addresses["nic"] = next.On, []string{"10.0.0.9"}
+			stateIn(s).VMs[m.Name] = lists.Record{Key: blueVM.Key(), Mark: blueMark(), Adapters: []string{"nic"}}
+			powersIn(s.Power).Of[blueVM.Key()], stateIn(s).Addresses["nic"] = next.On, []string{"10.0.0.9"}
 		}
 		got := a.gather(&m, place{vm: blueVM, scope: s})
 		expect.Same(t, name+": it is seen", c.seen, got.Seen != nil)
 		expect.Same(t, name+": it existed, and ran", []bool{c.ours, c.ours}, []bool{m.Asked == cloud.Existed, got.Ran})
 		expect.Same(t, name+": it has an address", c.ours, got.Seen != nil && len(got.Seen.VM.Addresses) == 3)
-		expect.Same(t, name+": public addresses may be there", c.public || c.wants, s.public)
+		expect.Same(t, name+": public addresses may be there", c.public || c.wants, stateIn(s).Public)
 	}
 }
 
 // TestMarked: the VMs of machines are told of, but for copies, and what they left long ago, and whether these are all.
 func TestMarked(t *testing.T) {
 	a := &account{now: func() time.Time { return blueNoon }}
-	s := a.lists.scope(blueGroup)
-	left, young := blueMark(), remnant{id: blueGroup.Disk("win-1-data"), mark: blueMark(), Remnant: next.Remnant{Since: blueNoon}}
-	s.remnants["old"] = remnant{id: blueNIC, mark: left, Remnant: next.Remnant{Since: blueNoon.Add(-oldEnough)}}
-	s.remnants["young"] = young
+	s := a.lists.Scope(blueGroup)
+	left, young := blueMark(), lists.Remnant{ID: blueGroup.Disk("win-1-data"), Mark: blueMark()}
+	young.Since = blueNoon
+	stateIn(s).Remnants["old"] = lists.Remnant{ID: blueNIC, Mark: left, Remnant: next.Remnant{Since: blueNoon.Add(-lists.OldEnough)}}
+	stateIn(s).Remnants["young"] = young
 	left.Kind, left.Name = "network interface", blueNIC.Name()
-	s.vms["win-1"], s.vms["copy"] = vmRecord{mark: blueMark(), original: true}, vmRecord{mark: blueMark()}
+	stateIn(s).VMs["win-1"], stateIn(s).VMs["copy"] = lists.Record{Mark: blueMark(), Original: true}, lists.Record{Mark: blueMark()}
 	for _, told := range []bool{false, true} {
-		s.told = told
+		stateIn(s).Reported = told
 		a.watching.Store(true)
 		all, known := a.Marked()
 		expect.Same(t, "marked", []cloud.Marked{blueMark(), left}, all)
 		expect.Same(t, "these are all", told, known)
 	}
 	a.untold()
-	expect.Same(t, "it is told", false, s.told)
+	expect.Same(t, "it is told", false, stateIn(s).Reported)
 }
 
 // TestSweepInParts: a list that fails ends a sweep, and addresses that are known by then are told.
@@ -155,37 +157,37 @@ func TestSweepInParts(t *testing.T) {
 			}
 			return http.StatusOK, shown
 		}))
-		s := a.lists.scope(blueGroup)
-		s.vms["a"] = vmRecord{mark: blueMark(), original: true, adapters: []string{blueNIC.Key()}}
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).VMs["a"] = lists.Record{Mark: blueMark(), Original: true, Adapters: []string{blueNIC.Key()}}
 		keys, err := a.listRemnants(t.Context(), s)
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": woken", c.woken, names(keys))
-		expect.Same(t, name+": swept", c.swept, s.swept.Equal(blueNoon))
-		expect.Same(t, name+": began", blueNoon, s.sweepBegan)
+		expect.Same(t, name+": swept", c.swept, stateIn(s).Swept.Equal(blueNoon))
+		expect.Same(t, name+": began", blueNoon, stateIn(s).SweepBegan)
 	}
 }
 
 // TestListsThatWait for their turn are due when it comes.
 func TestListsThatWait(t *testing.T) {
 	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, "{}" }))
-	s := a.lists.scope(blueGroup)
-	s.vms["a"] = vmRecord{key: "a", mark: blueMark(), original: true}
-	s.power.of["a"], s.sweepDue = next.On, blueNoon.Add(time.Hour)
+	s := a.lists.Scope(blueGroup)
+	stateIn(s).VMs["a"] = lists.Record{Key: "a", Mark: blueMark(), Original: true}
+	powersIn(s.Power).Of["a"], stateIn(s).Due[lists.Remnants] = next.On, blueNoon.Add(time.Hour)
 	silence(a, limiter.ListNetwork)
 	silence(a, limiter.ListVMs)
 	a.pollRest(t.Context(), s)
-	a.pollPowers(t.Context(), s.power)
-	for what, at := range map[string]time.Time{"addresses": s.addressesDue, "powers": s.power.due} {
+	a.pollPowers(t.Context(), s.Power)
+	for what, at := range map[string]time.Time{"addresses": stateIn(s).Due[lists.Addresses], "powers": powersIn(s.Power).Due} {
 		after := at.Sub(blueNoon)
 		expect.Same(t, what+" are due after "+after.String(), true, after > 59*time.Second && after <= time.Minute)
 	}
-	expect.Same(t, "powers are known", false, s.powered)
+	expect.Same(t, "powers are known", false, stateIn(s).Powered)
 }
 
 // TestOneAtATime: while a list is under way, who needs it waits.
 func TestOneAtATime(t *testing.T) {
 	var a *account
-	var s *scope
+	var s *lists.Scope
 	calls := 0
 	a = blueAccount(t, says(func(r *http.Request) (int, string) {
 		calls++
@@ -193,26 +195,13 @@ func TestOneAtATime(t *testing.T) {
 		expect.Says(t, "another list", err, "waiting for Azure's list of VMs")
 		return http.StatusOK, "{}"
 	}))
-	s = a.lists.scope(blueGroup)
-	s.missed = next.Missed{Times: 2}
+	s = a.lists.Scope(blueGroup)
+	stateIn(s).Missed = next.Missed{Times: 2}
 	_, err := a.listVMs(t.Context(), s)
 	expect.OK(t, err)
-	expect.Same(t, "a group with a list is missed", next.Missed{}, s.missed)
-	expect.Same(t, "a list is under way", false, s.listing)
+	expect.Same(t, "a group with a list is missed", next.Missed{}, stateIn(s).Missed)
+	expect.Same(t, "a list is under way", false, stateIn(s).Listing)
 	expect.Same(t, "lists", 1, calls)
-}
-
-// TestSilenceOfAzure: three calls without an answer break an account, whose health says why.
-func TestSilenceOfAzure(t *testing.T) {
-	c := &calls{now: func() time.Time { return blueNoon }}
-	for n := 1; n <= silences; n++ {
-		got := c.unanswered(io.EOF)
-		expect.Same(t, "its cause", true, errors.Is(got.err(), io.EOF) && got.lost)
-		expect.Same(t, "it is broken", n == silences, c.health().Broken)
-	}
-	c.close()
-	err := c.open()
-	expect.Same(t, "it is closed", true, err != nil && strings.Contains(err.Message, "closed"))
 }
 
 // TestIdentifyAgain: what spec.providerID says is the identity, if it is a VM's of a computer's name.

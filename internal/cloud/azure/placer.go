@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
@@ -126,7 +127,7 @@ func (p Provider) As(grant cloud.Grant) cloud.Provider {
 
 // signIn makes a principal of the Secret of the grant, or of nothing if the proof is the manager's own. Without a grant it is a
 // Secret of the machine's own namespace.
-func (p Provider) signIn(secret map[string][]byte) (principal, error) {
+func (p Provider) signIn(secret map[string][]byte) (calls.Principal, error) {
 	if p.login != nil {
 		return p.login(secret)
 	}
@@ -140,10 +141,10 @@ func (p Provider) signIn(secret map[string][]byte) (principal, error) {
 	}
 	who, err := login.Open(login.Request{Grant: grant, Secret: secret, Cloud: cmp.Or(p.grant.Cloud, p.Cloud), Book: p.Book})
 	if err != nil {
-		return principal{}, err
+		return calls.Principal{}, err
 	}
-	return principal{
-		credential: who.Credential, cloud: who.Cloud.Configuration(), transport: who.Transport, name: who.Name(), tenant: who.TenantID,
-		chosen: who.Cloud.Chosen(), computeVersion: who.Cloud.ComputeAPIVersion, bootLog: who.BootLog, caller: who.Caller,
+	return calls.Principal{
+		Credential: who.Credential, Cloud: who.Cloud.Configuration(), Transport: who.Transport, Name: who.Name(), Tenant: who.TenantID,
+		Chosen: who.Cloud.Chosen(), ComputeVersion: who.Cloud.ComputeAPIVersion, BootLog: who.BootLog, Caller: who.Caller,
 	}, nil
 }

@@ -30,29 +30,29 @@ func TestCloudOfAPlace(t *testing.T) {
 		p := Provider{}
 		grant := expect.Got(p.Allow(cloud.Asker{Namespace: "team", Cloud: string(place)}, servicePrincipal("team")))(t)
 		who := expect.Got(p.As(grant).(Provider).signIn(map[string][]byte{"clientSecret": []byte("a secret")}))(t)
-		if !strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, host) {
-			t.Errorf("%q logs in at %s, want %s", place, who.cloud.ActiveDirectoryAuthorityHost, host)
+		if !strings.Contains(who.Cloud.ActiveDirectoryAuthorityHost, host) {
+			t.Errorf("%q logs in at %s, want %s", place, who.Cloud.ActiveDirectoryAuthorityHost, host)
 		}
-		names[who.name] = true
+		names[who.Name] = true
 	}
 	expect.Same(t, "principals", 3, len(names))
 	inPlace := Provider{Cloud: string(infrav1.AzureChinaCloud)}.As(cloud.Grant{Cloud: string(infrav1.AzureUSGovernmentCloud)})
 	of := expect.Got(inPlace.(Provider).signIn(secret))(t)
-	at := of.cloud.ActiveDirectoryAuthorityHost
+	at := of.Cloud.ActiveDirectoryAuthorityHost
 	expect.Same(t, "the cloud of a Secret's machine", true, strings.Contains(at, "microsoftonline.us"))
 	p := Provider{Cloud: string(infrav1.AzureChinaCloud)}
 	who := expect.Got(p.signIn(secret))(t)
-	expect.Same(t, "the manager's usual cloud", true, strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, "chinacloudapi"))
+	expect.Same(t, "the manager's usual cloud", true, strings.Contains(who.Cloud.ActiveDirectoryAuthorityHost, "chinacloudapi"))
 	secret["cloud"] = []byte(infrav1.AzureUSGovernmentCloud)
 	who = expect.Got(p.As(cloud.Grant{Cloud: string(infrav1.AzureChinaCloud)}).(Provider).signIn(secret))(t)
-	expect.Same(t, "the Secret's own cloud", true, strings.Contains(who.cloud.ActiveDirectoryAuthorityHost, "microsoftonline.us"))
+	expect.Same(t, "the Secret's own cloud", true, strings.Contains(who.Cloud.ActiveDirectoryAuthorityHost, "microsoftonline.us"))
 	delete(secret, "cloud")
 	_, err := Provider{}.As(cloud.Grant{Proof: "ClientSecret", Cloud: "NoCloud"}).(Provider).signIn(secret)
 	if refused, ok := errors.AsType[*cloud.Error](err); !ok || !strings.Contains(refused.Message, "NoCloud") {
 		t.Errorf("a cloud that is not known: %v", err)
 	}
 	managed := Provider{}.As(cloud.Grant{Proof: "ManagedIdentity", ClientID: armsim.ClientID, TenantID: armsim.Tenant}).(Provider)
-	expect.Same(t, "the tenant of a managed identity", armsim.Tenant, expect.Got(managed.signIn(nil))(t).tenant)
+	expect.Same(t, "the tenant of a managed identity", armsim.Tenant, expect.Got(managed.signIn(nil))(t).Tenant)
 }
 
 // TestAllowRefuses who has no right to the manager's own identity, and an identity that cannot be read or may not be used.

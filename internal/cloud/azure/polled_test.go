@@ -9,7 +9,9 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
@@ -17,9 +19,9 @@ import (
 
 // silence has the account's calls of a class wait for a minute.
 func silence(a *account, class limiter.Class) {
-	scope := limiter.Scope{Principal: a.calls.who.name, Subscription: armsim.Subscription}
-	_ = a.calls.limit.Ask(scope, class, "test")
-	a.calls.limit.Done(scope, class, limiter.Said{Silence: time.Minute})
+	scope := limiter.Scope{Principal: a.calls.Principal.Name, Subscription: armsim.Subscription}
+	_ = a.calls.Limit.Ask(scope, class, "test")
+	a.calls.Limit.Done(scope, class, limiter.Said{Silence: time.Minute})
 }
 
 // TestPollVMs: the watch tells of all machines of a group first and after an error, and of those that changed otherwise.
@@ -39,7 +41,7 @@ func TestPollVMs(t *testing.T) {
 		"not due":            {answer: good, due: 1, next: 1},
 		"the first list":     {answer: good, calls: 1, woken: "asked", tells: true},
 		"listed just now":    {answer: good, listed: time.Second, woken: "asked m", tells: true},
-		"listed before":      {answer: good, listed: idlePowers, calls: 1, woken: "asked", tells: true},
+		"listed before":      {answer: good, listed: lists.IdlePowers, calls: 1, woken: "asked", tells: true},
 		"told before":        {answer: good, listed: time.Second, told: true, calls: 1, woken: "m", tells: true},
 		"after an error":     {answer: good, listed: time.Second, told: true, failed: true, calls: 1, woken: "asked", tells: true},
 		"an error":           {answer: said{http.StatusForbidden, denied}, told: true, calls: 1, tells: true, fails: true},
@@ -48,12 +50,12 @@ func TestPollVMs(t *testing.T) {
 	} {
 		calls := 0
 		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return c.answer.status, c.answer.text }))
-		s := a.lists.scope(blueGroup)
-		s.told, s.failed, s.vmsDue = c.told, c.failed, blueNoon.Add(c.due)
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).Reported, stateIn(s).Failed, stateIn(s).Due[lists.VMs] = c.told, c.failed, blueNoon.Add(c.due)
 		if c.listed > 0 {
-			s.listed = blueNoon.Add(-c.listed)
+			stateIn(s).Listed = blueNoon.Add(-c.listed)
 		}
-		s.vms["m"] = vmRecord{name: "m", mark: blueMark(), original: true}
+		stateIn(s).VMs["m"] = lists.Record{Name: "m", Mark: blueMark(), Original: true}
 		other := cloud.Machine{Key: cloud.Key{Name: "asked"}, Identity: cloud.Identity{ProviderID: arm.ProviderID(blueGroup.VM("o"))}}
 		a.ledger.note(other, blueNoon, func(*work) {})
 		if c.silent {
@@ -61,11 +63,12 @@ func TestPollVMs(t *testing.T) {
 		}
 		expect.Same(t, name+": woken", c.woken, names(a.pollVMs(t.Context(), s)))
 		expect.Same(t, name+": calls", c.calls, calls)
-		expect.Same(t, name+": told, failed", []bool{c.tells, c.fails}, []bool{s.told, s.failed})
+		expect.Same(t, name+": told, failed", []bool{c.tells, c.fails}, []bool{stateIn(s).Reported, stateIn(s).Failed})
 		if c.next > 0 {
-			expect.Same(t, name+": due", true, s.vmsDue.Sub(blueNoon) > c.next-time.Second && s.vmsDue.Sub(blueNoon) <= c.next)
+			after := stateIn(s).Due[lists.VMs].Sub(blueNoon)
+			expect.Same(t, name+": due", true, after > c.next-time.Second && after <= c.next)
 		} else {
-			expect.Same(t, name+": due at "+s.vmsDue.String(), true, around(s.vmsDue, idleList))
+			expect.Same(t, name+": due at "+stateIn(s).Due[lists.VMs].String(), true, around(stateIn(s).Due[lists.VMs], idleList))
 		}
 	}
 }
@@ -85,17 +88,17 @@ func TestFirstList(t *testing.T) {
 		"powers are not answered": {vms: 200, powers: 403, calls: 2},
 		"powers wait":             {listed: true, powers: 200, silent: true, says: "waiting for Azure's list of power states"},
 	} {
-		calls := 0
+		made := 0
 		a := blueAccount(t, says(func(r *http.Request) (int, string) {
-			calls++
+			made++
 			if status := map[bool]int{true: c.powers, false: c.vms}[ofPowers(r)]; status != http.StatusOK {
 				return status, denied
 			}
 			return http.StatusOK, "{}"
 		}))
-		s := a.lists.scope(blueGroup)
+		s := a.lists.Scope(blueGroup)
 		if c.listed {
-			s.listed = blueNoon
+			stateIn(s).Listed = blueNoon
 		}
 		if c.silent {
 			silence(a, limiter.ListVMs)
@@ -103,8 +106,8 @@ func TestFirstList(t *testing.T) {
 		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.List})
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", false, over)
-		expect.Same(t, name+": calls", c.calls, calls)
-		if later, waits := asLater(err); waits {
+		expect.Same(t, name+": calls", c.calls, made)
+		if later, waits := calls.AsLater(err); waits {
 			expect.Same(t, name+": again", time.Second, later.After)
 		}
 	}
@@ -120,29 +123,29 @@ func TestAnswers(t *testing.T) {
 		calls  int
 		times  int
 	}{
-		"heard lately":         {whileBusy - 1, 0, "{}", 0, 1},
-		"heard before":         {whileBusy, 0, shown, 1, 1},
-		"not known":            {whileBusy, 0, "{}", 1, 0},
-		"missed at once":       {0, whileBusy - 1, shown, 0, 1},
-		"missed and not again": {time.Hour, whileBusy - 1, shown, 0, 1},
-		"missed again":         {0, whileBusy, shown, 0, 2},
+		"heard lately":         {lists.WhileBusy - 1, 0, "{}", 0, 1},
+		"heard before":         {lists.WhileBusy, 0, shown, 1, 1},
+		"not known":            {lists.WhileBusy, 0, "{}", 1, 0},
+		"missed at once":       {0, lists.WhileBusy - 1, shown, 0, 1},
+		"missed and not again": {time.Hour, lists.WhileBusy - 1, shown, 0, 1},
+		"missed again":         {0, lists.WhileBusy, shown, 0, 2},
 	} {
 		calls := 0
 		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return http.StatusOK, c.text }))
-		s := a.lists.scope(blueGroup)
-		s.power.heard = blueNoon.Add(-c.heard)
+		s := a.lists.Scope(blueGroup)
+		powersIn(s.Power).Heard = blueNoon.Add(-c.heard)
 		if c.missed > 0 {
-			s.missed = missedOnce(next.Missed{}, blueNoon.Add(-c.missed))
+			stateIn(s).Missed = next.Missed{}.Again(blueNoon.Add(-c.missed))
 		}
 		a.missGroup(t.Context(), s, blueNoon)
 		expect.Same(t, name+": calls", c.calls, calls)
-		expect.Same(t, name+": times", c.times, s.missed.Times)
+		expect.Same(t, name+": times", c.times, stateIn(s).Missed.Times)
 	}
 }
 
 // TestPollRest: a sweep removes what it finds of machines that are gone, and addresses are asked for while one lacks.
 func TestPollRest(t *testing.T) {
-	marked := resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
+	marked := calls.Resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
 	marked.Properties.IPConfigurations = slices.Grow(marked.Properties.IPConfigurations, 1)[:1]
 	marked.Properties.IPConfigurations[0].Properties.PrivateIPAddress = "10.0.0.9"
 	tags := expect.Got(json.Marshal(marked))(t)
@@ -166,17 +169,18 @@ func TestPollRest(t *testing.T) {
 			}
 			return http.StatusOK, `{"value":[` + string(tags) + "]}"
 		}))
-		s := a.lists.scope(blueGroup)
-		s.sweepDue = blueNoon.Add(map[bool]time.Duration{true: 0, false: 1}[c.sweep])
-		s.remnants[blueNIC.Key()] = remnant{id: blueNIC, mark: blueMark(), Remnant: next.Remnant{Since: blueNoon.Add(-oldEnough)}}
-		s.saw(vmRecord{key: blueVM.Key(), adapters: []string{blueNIC.Key()}}, blueMachine())
-		s.vms["a"] = vmRecord{key: "a", mark: blueMark(), original: true, adapters: []string{blueNIC.Key()}}
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).Due[lists.Remnants] = blueNoon.Add(map[bool]time.Duration{true: 0, false: 1}[c.sweep])
+		old := next.Remnant{Since: blueNoon.Add(-lists.OldEnough)}
+		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC, Mark: blueMark(), Remnant: old}
+		stateIn(s).Remember(lists.Record{Key: blueVM.Key(), Adapters: []string{blueNIC.Key()}}, blueMachine())
+		stateIn(s).VMs["a"] = lists.Record{Key: "a", Mark: blueMark(), Original: true, Adapters: []string{blueNIC.Key()}}
 		if c.lacks {
-			s.power.of["a"] = next.On
+			powersIn(s.Power).Of["a"] = next.On
 		}
 		expect.Same(t, name+": woken", c.woken, names(a.pollRest(t.Context(), s)))
 		expect.Same(t, name, c.want, sent)
-		expect.Same(t, name+": the next sweep", c.sweep, around(s.sweepDue, sweepEvery))
-		expect.Same(t, name+": the next addresses", c.lacks, around(s.addressesDue, whileBusy))
+		expect.Same(t, name+": the next sweep", c.sweep, around(stateIn(s).Due[lists.Remnants], sweepEvery))
+		expect.Same(t, name+": the next addresses", c.lacks, around(stateIn(s).Due[lists.Addresses], lists.WhileBusy))
 	}
 }

@@ -6,17 +6,16 @@
 //
 //	provider.go    Identify, Check, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server
-//	survey.go      gather: what is known of a machine; seen.go is what is read of a VM
+//	survey.go      gather: what is known of a machine; the looks at one VM, and the search for one that was moved
 //	next/          decide: all rules, from what is known to the next step
-//	requests.go    what we ask of Azure, through calls.go, which makes one call and judges its answer, and pages.go for lists
+//	calls/         what we ask of Azure, one call at a time, and what its answers mean
 //
 // The rooms arm, placement, request, fault, limiter and skus need no visit: their package comments say what they promise. Beneath
 // are:
 //
-//	lists.go       the lists that all machines share, and powers.go those of a subscription; watch.go asks for them and sends keys
-//	record.go      what is known of a machine's VM, by Azure's own IDs; proof.go is for what it left
-//	seek.go        the search for a VM that was moved
-//	sweep.go       adapters and disks that a deletion left
+//	lists/         what the lists that all machines share have shown, and what deletions left of whose VM
+//	refresh.go     asks for these lists and removes what is left; watch.go says when, and sends keys
+//	record.go      what is known of a machine's VM, by Azure's own IDs
 //	adapters.go    adapters that are made before their VM
 //	ledger.go      what this process began for each machine
 //	choices.go     the sizes that Azure has no room for, and what the others can do, through the room skus
@@ -26,20 +25,16 @@
 package azure
 
 import (
-	"context"
 	"regexp"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
@@ -60,7 +55,7 @@ type Provider struct {
 
 	loans placement.Loans // who may use the others that the manager proves by itself
 	grant cloud.Grant
-	login func(secret map[string][]byte) (principal, error) // of tests
+	login func(secret map[string][]byte) (calls.Principal, error) // of tests
 }
 
 var _ cloud.Provider = Provider{}
@@ -107,7 +102,7 @@ func (Provider) Check(m *infrav1.WindowsMachine) error {
 // Principal is cloud, tenant, client and proof.
 func (p Provider) Principal(credentials map[string][]byte) (string, error) {
 	who, err := p.signIn(credentials)
-	return who.name, err
+	return who.Name, err
 }
 
 // Connect checks the form of the credentials. The first call asks for a token.
@@ -132,8 +127,8 @@ func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 }
 
 // open opens the account of a principal.
-func open(who principal, now func() time.Time) (*account, error) {
-	c, err := newCalls(who, now)
+func open(who calls.Principal, now func() time.Time) (*account, error) {
+	c, err := calls.New(who, now)
 	if err != nil {
 		return nil, err
 	}
@@ -144,21 +139,4 @@ func open(who principal, now func() time.Time) (*account, error) {
 func homeOf(m cloud.Machine) arm.ID {
 	id, _ := arm.ReadProviderID(m.ProviderID)
 	return id
-}
-
-// principal is who calls Azure, and where.
-type principal struct {
-	credential azcore.TokenCredential
-	cloud      azcloud.Configuration
-	transport  policy.Transporter
-	// name is equal for equal principals with equal proofs. It is a secret.
-	name, tenant string
-	// bootLog reads the end of a boot log.
-	bootLog func(ctx context.Context, address string) ([]byte, error)
-	// chosen says that a Secret chose the addresses of the cloud.
-	chosen bool
-	// computeVersion is the cloud's own api-version for VMs; empty for the usual one.
-	computeVersion string
-	// caller is who the last token was for; nil in tests.
-	caller func() login.Caller
 }

@@ -70,9 +70,9 @@ func TestConnect(t *testing.T) {
 	}
 	plain := opened(Provider{})
 	expect.Same(t, "opened at no time", false, plain.opened.IsZero())
-	expect.Same(t, "time of a call", callTimeout, plain.calls.timeout)
+	expect.Same(t, "time of a call", 30*time.Second, plain.calls.Timeout)
 	expect.Same(t, "tenant", armsim.Tenant, plain.Tenant())
-	plain.calls.who.tenant = "organizations"
+	plain.calls.Principal.Tenant = "organizations"
 	expect.Same(t, "tenant without an ID", "", plain.Tenant())
 
 	var ticks <-chan time.Time = make(chan time.Time)

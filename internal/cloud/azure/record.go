@@ -12,6 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
 
@@ -55,16 +56,10 @@ func (a *account) withNews(m cloud.Machine, vm cloud.VM) cloud.VM {
 	return got
 }
 
-// part is what a list shows as a VM's.
-type part struct {
-	id       arm.ID
-	uniqueID string
-}
-
 // withParts adds what belongs to the machine's VM to its record.
-func withParts(record infrav1.AzureRecord, m cloud.Machine, all []part) infrav1.AzureRecord {
+func withParts(record infrav1.AzureRecord, m cloud.Machine, all []lists.Part) infrav1.AzureRecord {
 	for _, one := range all {
-		record = belongings.With(record, m, one.id, one.uniqueID)
+		record = belongings.With(record, m, one.ID, one.UniqueID)
 	}
 	return record
 }
@@ -126,4 +121,32 @@ func leftOf(m cloud.Machine, w work) string {
 	return fmt.Sprintf("Azure has no VM %q in the resource group %q any more%s, but no deletion by the controller removed it: if "+
 		"it may run elsewhere, look for a VM of that name in other resource groups and subscriptions, and for disks and network "+
 		"interfaces with the tag capwin-providerid=%s", m.Name, homeOf(m).Group, id, m.ProviderID)
+}
+
+// rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what
+// was asked for. What may belong to the last request is none, as long as its VM does not say what it has; nor is what the record
+// has already: that was seen with the VM, and people detach disks. All marks are to be there, with the UID of our management
+// cluster, and the machine must have a claim to what has its identity.
+func (w work) rest(in *lists.State, m cloud.Machine, r *lists.Record) (all []lists.Part) {
+	failed := w.put.Answer == next.Refused || w.failed != nil
+	if !failed || w.put.Answer == next.Accepted && r == nil {
+		return nil
+	}
+	record := knownOf(m, w)
+	for _, one := range in.Remnants {
+		ours := arm.Belongs(m, one.Mark) && lists.IsOurs(one.Mark, m.Cluster.Manager) && belongings.Fits(one.ID, m)
+		known := w.separate.has(one.ID) || r.Has(one.ID) || belongings.Recorded(record, one.ID, one.UniqueID)
+		if ours && !known && w.claims(m, belongings.KindOf(one.ID)) {
+			all = append(all, lists.Part{ID: one.ID, UniqueID: one.UniqueID})
+		}
+	}
+	return all
+}
+
+// claims says whether what has a machine's identity and marks, and no VM, may be what its own requests left. We rely on the API
+// server, which chose the UID in an identity of the machine's own; or on the owning Machine, which users may write: with it, who
+// can write all marks may have them removed, too. A machine whose VM was proved in another way, such as by its data or by the
+// operator, asked in its place. It may have lost the record of a disk that people detached, so no disk counts.
+func (w work) claims(m cloud.Machine, kind string) bool {
+	return m.Own || m.Vouched || w.was && kind != belongings.Disk
 }

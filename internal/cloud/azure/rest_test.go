@@ -3,6 +3,7 @@ package azure
 import (
 	"testing"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -13,21 +14,22 @@ func TestRestOfFailedRequests(t *testing.T) {
 	m := blueMachine()
 	refused, accepted := next.Put{At: blueNoon, Answer: next.Refused}, next.Put{At: blueNoon, Answer: next.Accepted}
 	failed := map[string]bool{"11111111-aaaa-bbbb-cccc-555555555555": true}
+	has := lists.Record{Adapters: []string{blueNIC.Key()}}
 	for name, c := range map[string]struct {
 		of    work
-		shown *vmRecord
+		shown *lists.Record
 		want  int
 	}{
-		"nothing failed":                     {work{put: accepted}, &vmRecord{}, 0},
+		"nothing failed":                     {work{put: accepted}, &lists.Record{}, 0},
 		"the request was refused":            {work{put: refused}, nil, 1},
 		"a VM failed, and none is asked for": {work{put: next.Put{}, failed: failed}, nil, 1},
 		"a VM failed, the next one is made":  {work{put: accepted, failed: failed}, nil, 0},
-		"a VM failed, the next one is there": {work{put: accepted, failed: failed}, &vmRecord{}, 1},
-		"the next one has it":                {work{put: accepted, failed: failed}, &vmRecord{adapters: []string{blueNIC.Key()}}, 0},
+		"a VM failed, the next one is there": {work{put: accepted, failed: failed}, &lists.Record{}, 1},
+		"the next one has it":                {work{put: accepted, failed: failed}, &has, 0},
 	} {
-		s := (&lists{}).scope(blueGroup)
-		s.remnants = map[string]remnant{blueNIC.Key(): {id: blueNIC, uniqueID: blueID, mark: blueMark()}}
-		rest := s.rest(m, c.of, c.shown)
+		s := (&lists.Lists{}).Scope(blueGroup)
+		stateIn(s).Remnants = map[string]lists.Remnant{blueNIC.Key(): {ID: blueNIC, UniqueID: blueID, Mark: blueMark()}}
+		rest := c.of.rest(stateIn(s), m, c.shown)
 		expect.Same(t, name, c.want, len(rest))
 	}
 }

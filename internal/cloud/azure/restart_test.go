@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
@@ -39,14 +40,14 @@ func TestRestartTellsNoRunningVMOff(t *testing.T) {
 	gate := held{holds: ofPowers, waits: make(chan struct{}), open: make(chan struct{})}
 	s.through = func(d *door) policy.Transporter { gate.Transporter = d; return gate }
 	a := s.watched()
-	scope := a.lists.scope(homeOf(m).Parent())
+	scope := a.lists.Scope(homeOf(m).Parent())
 	listed := make(chan struct{})
 	go func() { a.poll(t.Context()); close(listed) }()
 	<-gate.waits
-	expect.Same(t, "VMs are listed", false, scope.unlisted())
+	expect.Same(t, "VMs are listed", false, scope.Unlisted())
 	for range 3 {
 		_, err := a.Observe(t.Context(), m)
-		if later, waits := asLater(err); !waits || later.After != time.Second {
+		if later, waits := calls.AsLater(err); !waits || later.After != time.Second {
 			t.Errorf("Observe = %v while it is not known which VMs run, want to be told to wait", err)
 		}
 	}

@@ -54,8 +54,8 @@ func TestRoleFileIsEnough(t *testing.T) {
 	if len(missing) > 0 {
 		t.Errorf("with the role, this does not come about: %q; it was told %v", missing, told)
 	}
-	_, signed := a.calls.signBootLog(t.Context(), homeOf(s.machine("runs")))
-	expect.OK(t, signed.err())
+	_, signed := a.calls.SignBootLog(t.Context(), homeOf(s.machine("runs")))
+	expect.OK(t, signed.Err())
 	for n, image := range []infrav1.AzureImage{
 		{Marketplace: marketplace},
 		{ID: armsim.ManagedImage},

@@ -1,8 +1,6 @@
 package azure
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -149,36 +147,5 @@ func TestListSizes(t *testing.T) {
 		if c.notBefore > 0 {
 			expect.Same(t, name+": again", blueNoon.Add(c.notBefore), s.notBefore)
 		}
-	}
-}
-
-// TestEvictable: a VM may lose its place and stay if it is a spot VM that Azure deallocates.
-func TestEvictable(t *testing.T) {
-	for name, c := range map[string]struct {
-		priority, policy string
-		want             bool
-	}{
-		"deallocated": {"spot", "deallocate", true}, "removed": {"Spot", "Delete", false}, "regular": {"Regular", "Deallocate", false},
-	} {
-		var of vm
-		expect.OK(t, json.Unmarshal(fmt.Appendf(nil, `{"id":%q,"properties":{"priority":%q,"evictionPolicy":%q}}`,
-			blueVM.String(), c.priority, c.policy), &of))
-		r, ok := recordOf(of)
-		expect.Same(t, name, c.want, ok && r.evictable)
-	}
-}
-
-// TestPowerOf: the first power state that decides, among the statuses of a VM; a state of another kind is none.
-func TestPowerOf(t *testing.T) {
-	for text, want := range map[string]next.Power{
-		"PowerState/running": next.On, "x powerstate/STOPPED": next.Stopped, "PowerState/starting": "", "": "",
-		"ProvisioningState/succeeded PowerState/deallocated": next.Deallocated, "otherstate/running": "",
-		"PowerState/stopping PowerState/stopped": next.Stopped,
-	} {
-		var all []status
-		for code := range strings.SplitSeq(text, " ") {
-			all = append(all, status{Code: code})
-		}
-		expect.Same(t, text, want, powerOf(all))
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
@@ -36,10 +37,10 @@ func newStage(t *testing.T) *stage {
 }
 
 // login is how a test's credentials become a principal: secret and endpoint.
-func (s *stage) login(credentials map[string][]byte) (principal, error) {
+func (s *stage) login(credentials map[string][]byte) (calls.Principal, error) {
 	endpoint := string(credentials["endpoint"])
-	p := principal{name: string(credentials["secret"]) + "@" + endpoint, tenant: armsim.Tenant}
-	p.cloud = azcloud.Configuration{
+	p := calls.Principal{Name: string(credentials["secret"]) + "@" + endpoint, Tenant: armsim.Tenant}
+	p.Cloud = azcloud.Configuration{
 		ActiveDirectoryAuthorityHost: endpoint + "/",
 		Services: map[azcloud.ServiceName]azcloud.ServiceConfiguration{
 			azcloud.ResourceManager: {Endpoint: endpoint, Audience: endpoint},
@@ -49,12 +50,12 @@ func (s *stage) login(credentials map[string][]byte) (principal, error) {
 	if s.through != nil {
 		transport = s.through(s.transport())
 	}
-	p.transport = transport
+	p.Transport = transport
 	credential, err := azidentity.NewClientSecretCredential(armsim.Tenant, armsim.ClientID, string(credentials["secret"]),
 		&azidentity.ClientSecretCredentialOptions{DisableInstanceDiscovery: true, ClientOptions: policy.ClientOptions{
-			Cloud: p.cloud, Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1},
+			Cloud: p.Cloud, Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1},
 		}})
-	p.credential = told{credential}
+	p.Credential = told{credential}
 	return p, err
 }
 

@@ -3,7 +3,6 @@ package azure
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +10,9 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -54,7 +55,7 @@ func TestServer(t *testing.T) {
 	}
 	expect.Same(t, "calls", 2, calls)
 	expect.Same(t, "it has told of all", false, a.Health().Synced)
-	a.lists.scope(blueGroup).told = true
+	stateIn(a.lists.Scope(blueGroup)).Reported = true
 	expect.Same(t, "it has told of all now", true, a.Health().Synced)
 }
 
@@ -62,15 +63,15 @@ func TestServer(t *testing.T) {
 func TestSearchIsAStep(t *testing.T) {
 	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, "{}" }))
 	for name, c := range map[string]struct{ began, due, want time.Duration }{
-		"not lately": {-searchEvery - 1, time.Hour, -1}, "lately": {-time.Second, time.Hour, searchEvery - time.Second},
+		"not lately": {-lists.SearchEvery - 1, time.Hour, -1}, "lately": {-time.Second, time.Hour, lists.SearchEvery - time.Second},
 		"it is due": {-time.Second, time.Second, time.Second},
 	} {
-		s := a.lists.scope(blueGroup)
-		s.sweepBegan, s.sweepDue = blueNoon.Add(c.began), blueNoon.Add(c.due)
+		s := a.lists.Scope(blueGroup)
+		stateIn(s).SweepBegan, stateIn(s).Due[lists.Remnants] = blueNoon.Add(c.began), blueNoon.Add(c.due)
 		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.Search})
 		expect.OK(t, err)
 		expect.Same(t, name+": it is over", true, over)
-		expect.Same(t, name+": due", c.want, s.sweepDue.Sub(blueNoon))
+		expect.Same(t, name+": due", c.want, stateIn(s).Due[lists.Remnants].Sub(blueNoon))
 	}
 }
 
@@ -89,7 +90,7 @@ func TestRemove(t *testing.T) {
 		"the answer is lost": {said{http.StatusBadGateway, ""}, false, "Bad Gateway"},
 	} {
 		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
-		s := a.lists.scope(blueGroup)
+		s := a.lists.Scope(blueGroup)
 		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.Remove})
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", true, over)
@@ -114,7 +115,7 @@ func TestBeforeARequest(t *testing.T) {
 		over    bool
 		want    map[string]int
 	}{
-		"a cloud that heeds it": {version: preconditioned, over: true, want: map[string]int{"PUT": 1}},
+		"a cloud that heeds it": {version: calls.Preconditioned, over: true, want: map[string]int{"PUT": 1}},
 		"one that may not": {
 			version: "2024-02-29", look: said{http.StatusNotFound, gone}, over: true, want: map[string]int{"GET": 1, "PUT": 1},
 		},
@@ -122,9 +123,11 @@ func TestBeforeARequest(t *testing.T) {
 		"it cannot be looked at": {
 			version: "2022-08-01", look: said{http.StatusForbidden, denied}, says: "no", want: map[string]int{"GET": 1},
 		},
-		"no place":                  {version: tagged, nowhere: true, says: "is not set", over: true, want: map[string]int{}},
-		"no room for it meanwhile":  {version: tagged, closed: true, says: "AllocationFailed", over: true, want: map[string]int{}},
-		"a cloud of tags and times": {version: tagged, over: true, want: map[string]int{"PUT": 1}},
+		"no place": {version: calls.Tagged, nowhere: true, says: "is not set", over: true, want: map[string]int{}},
+		"no room for it meanwhile": {
+			version: calls.Tagged, closed: true, says: "AllocationFailed", over: true, want: map[string]int{},
+		},
+		"a cloud of tags and times": {version: calls.Tagged, over: true, want: map[string]int{"PUT": 1}},
 	} {
 		sent := map[string]int{}
 		a := blueAccount(t, says(func(r *http.Request) (int, string) {
@@ -134,7 +137,7 @@ func TestBeforeARequest(t *testing.T) {
 			}
 			return http.StatusCreated, "{}"
 		}))
-		a.calls.who.computeVersion = c.version
+		a.calls.Principal.ComputeVersion = c.version
 		m := placed()
 		if c.nowhere {
 			m.Spec.Azure = &infrav1.AzureVM{}
@@ -143,7 +146,7 @@ func TestBeforeARequest(t *testing.T) {
 		if c.closed {
 			a.closures.shut(blueGroup, locationOf(m), choice, full, blueNoon)
 		}
-		over, err := a.create(t.Context(), m, place{vm: blueVM, scope: a.lists.scope(blueGroup)}, choice)
+		over, err := a.create(t.Context(), m, place{vm: blueVM, scope: a.lists.Scope(blueGroup)}, choice)
 		expect.Says(t, name, err, c.says)
 		if err == nil || c.over {
 			expect.Same(t, name+": it is over", c.over, over)
@@ -180,23 +183,23 @@ func TestLookAtIt(t *testing.T) {
 		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
 		m := blueMachine()
 		a.opened = blueNoon.Add(-2 * time.Hour)
-		s := a.lists.scope(blueGroup)
-		s.power.heard = blueNoon
+		s := a.lists.Scope(blueGroup)
+		powersIn(s.Power).Heard = blueNoon
 		expect.Says(t, name, a.look(t.Context(), m, place{vm: blueVM, scope: s}), c.says)
 		w := a.ledger.recall(m)
 		expect.Same(t, name+": looked", c.looked, w.looked.Equal(blueNoon))
-		expect.Same(t, name+": seen", c.seen, w.look.record != nil)
+		expect.Same(t, name+": seen", c.seen, w.look.Record != nil)
 		expect.Same(t, name+": missed", c.missed, w.missed.Times)
 		expect.Same(t, name+": another look", c.missed > 0, w.lookAt.Equal(blueNoon.Add(next.Apart)))
-		expect.Same(t, name+": its group is missed", c.groups, s.missed.Times)
+		expect.Same(t, name+": its group is missed", c.groups, stateIn(s).Missed.Times)
 	}
 	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusNotFound, gone }))
 	a.ledger.note(blueMachine(), blueNoon, func(w *work) { w.put = next.Put{At: blueNoon, Answer: next.Accepted} })
-	expect.OK(t, a.look(t.Context(), blueMachine(), place{vm: blueVM, scope: a.lists.scope(blueGroup)}))
+	expect.OK(t, a.look(t.Context(), blueMachine(), place{vm: blueVM, scope: a.lists.Scope(blueGroup)}))
 	w := a.ledger.recall(blueMachine())
 	expect.Same(t, "missed just after a request, which does not count", true, w.missed.Times == 0 && w.looked.Equal(blueNoon))
-	once := missedOnce(next.Missed{}, blueNoon)
-	twice := missedOnce(once, blueNoon.Add(1))
+	once := next.Missed{}.Again(blueNoon)
+	twice := once.Again(blueNoon.Add(1))
 	expect.Same(t, "missed once", next.Missed{Times: 1, First: blueNoon, Last: blueNoon}, once)
 	expect.Same(t, "missed twice", next.Missed{Times: 2, First: blueNoon, Last: blueNoon.Add(1)}, twice)
 }
@@ -216,9 +219,9 @@ func TestViewOfAFailure(t *testing.T) {
 		"not to be asked of": {said{http.StatusForbidden, denied}, true, "no", false, false},
 	} {
 		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
-		m, s := blueMachine(), a.lists.scope(blueGroup)
+		m, s := blueMachine(), a.lists.Scope(blueGroup)
 		if c.known {
-			s.vms[m.Name] = vmRecord{size: choice.Size, zone: choice.Zone}
+			stateIn(s).VMs[m.Name] = lists.Record{Size: choice.Size, Zone: choice.Zone}
 		}
 		expect.Says(t, name, a.view(t.Context(), m, place{vm: blueVM, scope: s}), c.says)
 		expect.Same(t, name+": why", c.view, a.ledger.recall(m).view != nil)
@@ -227,29 +230,12 @@ func TestViewOfAFailure(t *testing.T) {
 	}
 }
 
-// TestLatest: of a list and a look, the later tells; the list if they are of the same time.
-func TestLatest(t *testing.T) {
-	s := &scope{vms: map[string]vmRecord{"win-1": {zone: "list"}}, listed: blueNoon}
-	for name, c := range map[string]struct {
-		of   look
-		want string
-	}{
-		"no look": {look{}, "list"}, "an earlier look": {look{at: blueNoon.Add(-1), record: &vmRecord{zone: "look"}}, "list"},
-		"at the same time": {look{at: blueNoon, record: &vmRecord{zone: "look"}}, "list"},
-		"a later look":     {look{at: blueNoon.Add(1), record: &vmRecord{zone: "look"}}, "look"},
-	} {
-		expect.Same(t, name, c.want, s.latest("win-1", c.of).zone)
-	}
-	expect.Same(t, "a later look that found none", true, s.latest("win-1", look{at: blueNoon.Add(1)}) == nil)
-	expect.Same(t, "another name", true, s.latest("win-2", look{}) == nil)
-}
-
 // TestLastWordsOfNone: a machine that has no VM here, or one without a boot log, has said nothing.
 func TestLastWordsOfNone(t *testing.T) {
 	calls := 0
 	const signed = `{"serialConsoleLogBlobUri":"x"}`
 	a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return http.StatusOK, signed }))
-	a.calls.who.bootLog = func(context.Context, string) ([]byte, error) { return []byte("CAPWIN x\n"), nil }
+	a.calls.Principal.BootLog = func(context.Context, string) ([]byte, error) { return []byte("CAPWIN x\n"), nil }
 	for name, c := range map[string]struct {
 		change func(*cloud.Machine)
 		lines  int
@@ -265,7 +251,7 @@ func TestLastWordsOfNone(t *testing.T) {
 		calls = 0
 		m := blueMachine()
 		c.change(&m)
-		a.lists.scope(blueGroup).vms[m.Name] = vmRecord{key: blueVM.Key(), mark: blueMark(), digest: "x"}
+		stateIn(a.lists.Scope(blueGroup)).VMs[m.Name] = lists.Record{Key: blueVM.Key(), Mark: blueMark(), Digest: "x"}
 		expect.Same(t, name, c.lines, len(expect.Got(a.LastWords(t.Context(), m))(t)))
 		expect.Same(t, name+": calls", c.lines, calls)
 	}
@@ -279,60 +265,4 @@ func TestEverySecond(t *testing.T) {
 		defer stop()
 		expect.Same(t, "the first look", time.Second, (<-ticks).Sub(began))
 	})
-}
-
-// TestCallsAtOnce: how many calls may be under way, and what is told to who comes when there are too many.
-func TestCallsAtOnce(t *testing.T) {
-	broken := cloud.Errorf(cloud.Transient, "Other", "broken")
-	for name, c := range map[string]struct {
-		of   *calls
-		says string
-	}{
-		"the first":             {&calls{}, ""},
-		"a second, not let in":  {&calls{count: 1}, "other calls of this account"},
-		"the last of many":      {&calls{heard: blueNoon, count: atOnce - 1}, ""},
-		"one too many":          {&calls{heard: blueNoon, count: atOnce}, "other calls of this account"},
-		"a second, no answer":   {&calls{heard: blueNoon, silent: 1, count: 1}, "other calls of this account"},
-		"the first, no answer":  {&calls{heard: blueNoon, silent: 1}, ""},
-		"broken":                {&calls{broken: broken, until: blueNoon.Add(1)}, "broken"},
-		"broken, and it is due": {&calls{broken: broken, until: blueNoon}, ""},
-		"somebody tries":        {&calls{broken: broken, until: blueNoon, count: 1}, "broken"},
-		"closed":                {&calls{closed: true}, "the account is closed"},
-	} {
-		c.of.now = func() time.Time { return blueNoon }
-		before := c.of.count
-		err := c.of.open()
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
-		}
-		expect.Same(t, name+": under way", err == nil, c.of.count == before+1)
-	}
-}
-
-// TestBrokenFor: a refused token breaks an account at once, and three calls without an answer do.
-func TestBrokenFor(t *testing.T) {
-	of := func(kind cloud.Kind, after time.Duration) *cloud.Error {
-		return &cloud.Error{Kind: kind, Message: "no", After: after}
-	}
-	for name, c := range map[string]struct {
-		errs  []*cloud.Error
-		until time.Duration
-	}{
-		"denied":            {[]*cloud.Error{of(cloud.Denied, 0)}, deniedAt},
-		"throttled":         {[]*cloud.Error{of(cloud.Throttled, time.Minute)}, time.Minute},
-		"throttled shortly": {[]*cloud.Error{of(cloud.Throttled, 1)}, brokenAt},
-		"silent twice":      {[]*cloud.Error{of(cloud.Transient, 0), of(cloud.Transient, 0)}, 0},
-		"silent thrice":     {[]*cloud.Error{of(cloud.Transient, 0), of(cloud.Transient, 0), of(cloud.Transient, 0)}, brokenAt},
-	} {
-		calls := &calls{now: func() time.Time { return blueNoon }}
-		for _, err := range c.errs {
-			expect.Same(t, name+": may have been carried out", false, calls.unanswered(err).lost)
-		}
-		expect.Same(t, name, c.until > 0, calls.broken != nil)
-		if c.until > 0 {
-			expect.Same(t, name+": until", blueNoon.Add(c.until), calls.until)
-		}
-		calls.accepted()
-		expect.Same(t, name+": and then let in", true, calls.broken == nil && calls.silent == 0 && calls.heard.Equal(blueNoon))
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
@@ -24,7 +25,7 @@ func TestWokenByID(t *testing.T) {
 			soon time.Duration
 		}{
 			"untouched": {func(*proof) {}, 0},
-			"stopped":   {func(p *proof) { p.Shutdown(armsim.VMID(p.m.Name)) }, idlePowers},
+			"stopped":   {func(p *proof) { p.Shutdown(armsim.VMID(p.m.Name)) }, lists.IdlePowers},
 			"moved":     {func(p *proof) { p.MoveVM(armsim.VMID(p.m.Name), otherName) }, idleList},
 			"removed":   {func(p *proof) { p.Vanish(armsim.VMID(p.m.Name)) }, idleList},
 		} {

@@ -121,6 +121,16 @@ type Missed struct {
 	First, Last time.Time
 }
 
+// Again counts one more of them.
+func (m Missed) Again(at time.Time) Missed {
+	if m.Times == 0 {
+		m.First = at
+	}
+	m.Times++
+	m.Last = at
+	return m
+}
+
 // Put is the last request for the VM of this process.
 type Put struct {
 	At     time.Time // zero if there was none

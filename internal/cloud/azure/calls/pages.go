@@ -1,4 +1,4 @@
-package azure
+package calls
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"sync"
 	"time"
 )
 
@@ -32,30 +33,30 @@ type begun[T any] struct {
 	at    time.Time       // when the first was asked for
 }
 
-// pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to. If it has to
+// Pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to. If it has to
 // wait for its turn, what is there is kept, and who asks for the list again goes on: else a list that is longer than our share of
 // a bucket would never end.
-func pages[T any](ctx context.Context, c *calls, q call) ([]T, answer) {
-	key := q.path + "?" + q.query.Encode()
-	list := resume[T](c, key)
+func Pages[T any](ctx context.Context, c *Client, q Call) ([]T, Answer) {
+	key := q.Path + "?" + q.Query.Encode()
+	list := resume[T](&c.unfinished, key, c.now())
 	if list == nil {
-		list = &begun[T]{seen: map[string]bool{}, query: q.query, at: c.now()}
+		list = &begun[T]{seen: map[string]bool{}, query: q.Query, at: c.now()}
 	}
 	for {
-		q.query = list.query
-		a := c.send(ctx, q)
-		if _, waits := asLater(a.err()); waits && list.pages > 0 {
-			c.keep(key, list)
+		q.Query = list.query
+		a := c.Send(ctx, q)
+		if _, waits := AsLater(a.Err()); waits && list.pages > 0 {
+			c.unfinished.keep(key, list)
 		}
-		if a.verdict != nil {
+		if a.Verdict != nil {
 			return nil, a
 		}
-		next, err := list.take(a.body, q.query)
+		next, err := list.take(a.Body, q.Query)
 		if err != nil {
 			return nil, c.unanswered(err)
 		}
 		if next == nil {
-			a.began = list.at
+			a.Began = list.at
 			return list.all, a
 		}
 		list.query = next
@@ -110,24 +111,30 @@ func (i *items[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// unfinished are lists whose next page has to wait, by what was asked for; each is a *begun.
+type unfinished struct {
+	mu    sync.Mutex
+	lists map[string]any
+}
+
 // resume gives what is there of a list to the first who asks.
-func resume[T any](c *calls, key string) *begun[T] {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list, _ := c.begun[key].(*begun[T])
-	delete(c.begun, key)
-	if list == nil || c.now().Sub(list.at) > begunFor {
+func resume[T any](from *unfinished, key string, now time.Time) *begun[T] {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	list, _ := from.lists[key].(*begun[T])
+	delete(from.lists, key)
+	if list == nil || now.Sub(list.at) > begunFor {
 		return nil
 	}
 	return list
 }
 
 // keep keeps the pages of a list until it is asked for again.
-func (c *calls) keep(key string, list any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.begun == nil {
-		c.begun = map[string]any{}
+func (u *unfinished) keep(key string, list any) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.lists == nil {
+		u.lists = map[string]any{}
 	}
-	c.begun[key] = list
+	u.lists[key] = list
 }

@@ -1,0 +1,279 @@
+// Package calls makes the calls of an account to Azure Resource Manager: one request each, in its turn, and judges the answers.
+// requests.go has what we ask for, wire.go what we read of it, and pages.go reads lists to their end.
+//
+// A call is made once and never repeated here. An error with the kind Later says that it was not made yet; Answer.Lost says that
+// Azure may have carried it out although no answer came. Several goroutines may use a Client.
+package calls
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	armruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/runtime"
+	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
+	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
+)
+
+// The api-versions of our calls. A cloud may have another one for compute.
+const (
+	computeVersion      = Tagged
+	diskVersion         = "2024-03-02"
+	networkVersion      = "2024-05-01"
+	skuVersion          = "2021-07-01"
+	subscriptionVersion = "2022-12-01"
+)
+
+const (
+	callTimeout = 30 * time.Second
+	maxAnswer   = 16 << 20 // a page of a list is far below
+)
+
+// Principal is who calls Azure, and where.
+type Principal struct {
+	Credential azcore.TokenCredential
+	Cloud      azcloud.Configuration
+	Transport  policy.Transporter
+	// Name is equal for equal principals with equal proofs. It is a secret.
+	Name, Tenant string
+	// BootLog reads the end of a boot log.
+	BootLog func(ctx context.Context, address string) ([]byte, error)
+	// Chosen says that a Secret chose the addresses of the cloud.
+	Chosen bool
+	// ComputeVersion is the cloud's own api-version for VMs; empty for the usual one.
+	ComputeVersion string
+	// Caller is who the last token was for; nil in tests.
+	Caller func() login.Caller
+}
+
+// Client makes the calls of a principal: each waits for its turn at the limiter, is made once, and its answer is judged.
+type Client struct {
+	Principal Principal
+	Endpoint  string
+	pipe      runtime.Pipeline
+	Limit     *limiter.Limiter
+	now       func() time.Time
+	Timeout   time.Duration // of a call
+
+	breaker    breaker
+	unfinished unfinished
+}
+
+// New makes the client of a principal. It makes no call.
+func New(who Principal, now func() time.Time) (*Client, error) {
+	options := &arm.ClientOptions{DisableRPRegistration: true, ClientOptions: policy.ClientOptions{
+		Cloud: who.Cloud, Transport: who.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
+	}}
+	pipe, err := armruntime.NewPipeline("capwin", "v1", who.Credential, runtime.PipelineOptions{}, options)
+	if err != nil {
+		return nil, err
+	}
+	endpoint := strings.TrimSuffix(who.Cloud.Services[azcloud.ResourceManager].Endpoint, "/")
+	return &Client{
+		Principal: who, Endpoint: endpoint, pipe: pipe, Limit: &limiter.Limiter{Now: now}, now: now, Timeout: callTimeout,
+		breaker: breaker{now: now},
+	}, nil
+}
+
+// Call is one request.
+type Call struct {
+	Method, Path, Version string
+	Query                 url.Values
+	Body                  func(context.Context) (any, error) // asked once it is our turn
+	Create                bool                               // only if there is nothing of the name
+	ByID                  bool                               // a look at one resource, or its deletion
+	Class                 limiter.Class
+	Subscription, Asker   string
+}
+
+// Answer is what came back: a status and a body, or a verdict on why there is none.
+type Answer struct {
+	Status  int
+	Body    []byte
+	Verdict *fault.Verdict
+	// Lost says that the request may have been carried out.
+	Lost bool
+	// Unsent is why there was no body to send, as it is.
+	Unsent error
+	// Began is when the first page of a list was asked for.
+	Began time.Time
+}
+
+// Err is why there is no answer; nil if there is one.
+func (a Answer) Err() error {
+	if a.Verdict == nil {
+		return a.Unsent
+	}
+	return a.Verdict.Error
+}
+
+// Effect is what the verdict means beyond its error.
+func (a Answer) Effect() fault.Effect {
+	if a.Verdict == nil {
+		return fault.None
+	}
+	return a.Verdict.Effect
+}
+
+func failed(err *cloud.Error) Answer { return Answer{Verdict: &fault.Verdict{Error: err}} }
+
+// Send makes a call, or says why it was not made or did not succeed.
+func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
+	if err := c.breaker.open(); err != nil {
+		return failed(err)
+	}
+	defer c.breaker.done()
+	scope := limiter.Scope{Principal: c.Principal.Name, Subscription: q.Subscription}
+	if wait := c.Limit.Ask(scope, q.Class, q.Asker+"|"+q.Path); wait > 0 {
+		return failed(&cloud.Error{Kind: cloud.Later, Message: "waiting for this account's turn at Azure", After: wait})
+	}
+	said := limiter.Said{}
+	defer func() { c.Limit.Done(scope, q.Class, said) }()
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	var content any
+	if q.Body != nil {
+		var err error
+		if content, err = q.Body(ctx); err != nil {
+			return Answer{Unsent: err}
+		}
+	}
+	began := time.Now()
+	got, err := c.exchange(ctx, q, content)
+	defer func() { metrics.Call("azure", methodOf(q.Class, err), outcome(ctx, a), time.Since(began)) }()
+	if err != nil {
+		return c.unanswered(err)
+	}
+	if got.status < http.StatusMultipleChoices {
+		c.breaker.accepted()
+		said = limiter.Listen(got.header.Get, 0)
+		return Answer{Status: got.status, Body: got.body}
+	}
+	told := fault.Read(got.status, got.header, got.body)
+	told.ByID = q.ByID
+	verdict := fault.Judge(told)
+	silence := time.Duration(0)
+	if verdict.Effect == fault.Silences {
+		silence = verdict.Error.After
+	}
+	said = limiter.Listen(got.header.Get, silence)
+	c.breaker.answered()
+	return Answer{Status: got.status, Verdict: &verdict, Lost: got.status >= http.StatusInternalServerError}
+}
+
+// received is an answer as it came.
+type received struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (c *Client) exchange(ctx context.Context, q Call, content any) (got received, err error) {
+	request, err := runtime.NewRequest(ctx, q.Method, c.address(q))
+	if err != nil {
+		return got, err
+	}
+	request.Raw().Header.Set("Accept", "application/json")
+	if q.Create {
+		request.Raw().Header.Set("If-None-Match", "*")
+	}
+	if content != nil {
+		if err := runtime.MarshalAsJSON(request, content); err != nil {
+			return got, err
+		}
+	}
+	runtime.SkipBodyDownload(request)
+	response, err := c.pipe.Do(request)
+	if err != nil {
+		return got, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = errors.New("the answer is larger than any of Azure's")
+	}
+	return received{response.StatusCode, response.Header, body}, err
+}
+
+func (c *Client) address(q Call) string {
+	query := url.Values{"api-version": {q.Version}}
+	maps.Copy(query, q.Query)
+	return c.Endpoint + q.Path + "?" + query.Encode()
+}
+
+// unanswered is a call whose token was refused, or whose answer did not come.
+func (c *Client) unanswered(err error) Answer {
+	if refused, ok := errors.AsType[*cloud.Error](err); ok {
+		c.breaker.failed(refused)
+		return failed(refused)
+	}
+	at := cloud.Clean(c.Endpoint, 256)
+	silent := cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
+		"Azure does not answer at %s: check the network, proxy and firewall of the management cluster", at)
+	if errors.Is(err, errEndless) {
+		silent.Message = "what answers at " + at + " is not Azure: its lists do not end; " +
+			"check the endpoint and the proxy of the management cluster"
+	}
+	silent.Err = err
+	c.breaker.failed(silent)
+	return Answer{Verdict: &fault.Verdict{Error: silent}, Lost: true}
+}
+
+// Health returns whether Azure answers, and why not.
+func (c *Client) Health() cloud.Health {
+	h := c.breaker.health()
+	h.Server = c.Endpoint
+	return h
+}
+
+// Close ends all connections, for good.
+func (c *Client) Close() {
+	c.breaker.close()
+	if idle, ok := c.Principal.Transport.(interface{ CloseIdleConnections() }); ok {
+		idle.CloseIdleConnections()
+	}
+}
+
+// AsLater is an error that has the caller come later.
+func AsLater(err error) (*cloud.Error, bool) {
+	e := (*cloud.Error)(nil)
+	return e, errors.As(err, &e) && e.Kind == cloud.Later
+}
+
+// noToken is the method of a call that was not sent, because there was no token for it.
+const noToken = "Login"
+
+// methodOf is the label of a call: the class in which Azure counts it, too.
+func methodOf(class limiter.Class, err error) string {
+	if _, refused := errors.AsType[*cloud.Error](err); refused {
+		return noToken
+	}
+	return string(class)
+}
+
+// outcome is how a call ended: well, as a kind of error, or because we needed it no longer. That something is gone is what many
+// calls ask for.
+func outcome(ctx context.Context, a Answer) string {
+	switch {
+	case a.Verdict == nil, a.Effect() == fault.Gone:
+		return metrics.OK
+	case errors.Is(ctx.Err(), context.Canceled):
+		return metrics.Canceled
+	}
+	return strings.ToLower(string(a.Verdict.Error.Kind))
+}

@@ -1,0 +1,158 @@
+package lists
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+)
+
+// Record is what we keep of a VM that a list or a look showed.
+type Record struct {
+	ID        arm.ID
+	Key       string // of the ID
+	Name      string
+	Mark      cloud.Marked
+	State     next.ProvisioningState
+	Zone      string
+	Size      string
+	Image     string   // its version
+	Evictable bool     // a spot VM whose place Azure may take, which leaves it deallocated
+	Adapters  []string // their keys
+	Disks     []string // their keys
+	Original  bool     // the marks were made for this VM, and are no copy
+	VMID      string   // Azure's own, in lower case; empty if it did not say
+	Digest    string   // of the user data with which it was made
+}
+
+// maxAdapters is what the largest size of Azure has.
+const maxAdapters = 8
+
+// RecordOf reads a VM; false if Azure's answer has no valid ID.
+func RecordOf(of calls.VM) (Record, bool) {
+	id, ok := arm.Parse(of.ID)
+	if !ok || !id.Is("Microsoft.Compute/virtualMachines") {
+		return Record{}, false
+	}
+	r := Record{ID: id, Key: id.Key(), Name: strings.ToLower(id.Name())}
+	r.Mark = arm.ReadMark(of.Tags)
+	r.Mark.Name, r.Original, r.Digest = r.Name, arm.Original(r.Mark, id), arm.ReadDigest(of.Tags)
+	if len(of.Zones) > 0 {
+		r.Zone = cloud.Clean(of.Zones[0], 64)
+	}
+	if p := of.Properties; p != nil {
+		r.VMID = arm.UUID(p.VMID)
+		r.Size = cloud.Clean(p.HardwareProfile.VMSize, 64)
+		r.Image = cloud.Clean(p.StorageProfile.ImageReference.ExactVersion, 64)
+		r.Evictable = strings.EqualFold(p.Priority, string(infrav1.AzurePrioritySpot)) &&
+			strings.EqualFold(p.EvictionPolicy, string(infrav1.AzureEvictionDeallocate))
+		r.State = stateOf(p.ProvisioningState)
+		for _, one := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
+			if id, ok := arm.Parse(one.ID); ok {
+				r.Adapters = append(r.Adapters, id.Key())
+			}
+		}
+		data := p.StorageProfile.DataDisks
+		for _, one := range append(data[:min(len(data), belongings.MaxDisks)], p.StorageProfile.OSDisk) {
+			if id, ok := arm.Parse(one.ManagedDisk.ID); ok {
+				r.Disks = append(r.Disks, id.Key())
+			}
+		}
+	}
+	return r, true
+}
+
+func stateOf(text string) next.ProvisioningState {
+	for _, state := range []next.ProvisioningState{next.Creating, next.Failed, next.Deleting} {
+		if strings.EqualFold(text, string(state)) {
+			return state
+		}
+	}
+	return next.Succeeded
+}
+
+// same says that nothing has changed that is told of a VM.
+func (r Record) same(other Record) bool {
+	return r.Mark == other.Mark && r.Digest == other.Digest && r.State == other.State && r.Zone == other.Zone &&
+		r.Size == other.Size && r.Image == other.Image && r.VMID == other.VMID && r.Evictable == other.Evictable &&
+		slices.Equal(r.Adapters, other.Adapters) && slices.Equal(r.Disks, other.Disks)
+}
+
+// Has says that a resource is the VM's, as the VM itself says.
+func (r *Record) Has(id arm.ID) bool {
+	return r != nil && (slices.Contains(r.Adapters, id.Key()) || slices.Contains(r.Disks, id.Key()))
+}
+
+// Addresses are those of its adapters.
+func (r Record) Addresses(of map[string][]string) (all []string) {
+	for _, adapter := range r.Adapters {
+		all = append(all, of[adapter]...)
+	}
+	return all
+}
+
+func (r Record) addressed(of map[string][]string) bool {
+	return slices.ContainsFunc(r.Adapters, func(adapter string) bool { return len(of[adapter]) > 0 })
+}
+
+// Shown is what says whose it is.
+func (r Record) Shown(m cloud.Machine) next.Shown {
+	return next.Shown{VMID: r.VMID, Marked: arm.Belongs(m, r.Mark), MadeFor: r.Mark.Cluster, Digest: r.Digest}
+}
+
+// Sight is what is decided from.
+func (r Record) Sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {
+	s := &next.Sight{
+		State: r.State, Power: power, Evictable: r.Evictable,
+		VM: cloud.VM{FailureDomain: r.Zone, ImageVersion: r.Image},
+	}
+	s.VM.Addresses = []clusterv1.MachineAddress{
+		{Type: clusterv1.MachineHostName, Address: m.Name}, {Type: clusterv1.MachineInternalDNS, Address: m.Name},
+	}
+	for _, address := range addresses {
+		s.VM.Addresses = append(s.VM.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
+	}
+	return s
+}
+
+const powerCode = "powerstate/"
+
+// powerOf reads a power state from the statuses of a VM. What is on its way to running or stopped is neither.
+func powerOf(statuses []calls.Status) next.Power {
+	for _, status := range statuses {
+		code := strings.ToLower(status.Code)
+		if !strings.HasPrefix(code, powerCode) {
+			continue
+		}
+		switch power := next.Power(code[len(powerCode):]); power {
+		case next.On, next.Stopped, next.Deallocated:
+			return power
+		}
+	}
+	return ""
+}
+
+// WhyOf reads from a view why a VM failed.
+func WhyOf(statuses []calls.Status) fault.Verdict {
+	for _, status := range statuses {
+		if a, ok := fault.OfView(status.Code, status.Message); ok {
+			return fault.Judge(a)
+		}
+	}
+	return fault.Judge(fault.Answer{Code: "ProvisioningFailed"})
+}
+
+// Look is what a look or an answer showed of a VM; no record means that it was not there.
+type Look struct {
+	At     time.Time
+	Record *Record
+}

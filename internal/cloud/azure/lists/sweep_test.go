@@ -1,0 +1,111 @@
+package lists
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+)
+
+// TestTakeRemnants: what nothing uses is a remnant, since when it was first seen, and what is used tells of its VM.
+func TestTakeRemnants(t *testing.T) {
+	s := (&Lists{}).Scope(blueGroup)
+	disk := calls.Resource{ID: blueGroup.Disk("d").String()}
+	used := calls.Resource{ID: blueGroup.Disk("u").String(), ManagedBy: blueGroup.VM("WIN-1").String()}
+	ip := calls.Resource{ID: blueGroup.String() + "/providers/Microsoft.Network/publicIPAddresses/ip"}
+	ip.Properties.IPConfiguration.ID = "adapter"
+	odd := calls.Resource{ID: blueGroup.Disk("o").String(), ManagedBy: "x"}
+	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk, used, {ID: "x"}, odd}, Public: []calls.Resource{ip}}, blueNoon)
+	expect.Same(t, "remnants", 1, len(stateIn(s).Remnants))
+	expect.Same(t, "used", map[string]bool{"win-1": true}, stateIn(s).Used)
+	one := stateIn(s).Remnants[blueGroup.Disk("d").Key()]
+	one.Looked = blueNoon.Add(1)
+	stateIn(s).Remnants[blueGroup.Disk("d").Key()] = one
+	ip.Properties.IPConfiguration.ID = ""
+	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk}, Public: []calls.Resource{ip}}, blueNoon.Add(time.Minute))
+	expect.Same(t, "remnants, later", 2, len(stateIn(s).Remnants))
+	one = stateIn(s).Remnants[blueGroup.Disk("d").Key()]
+	expect.Same(t, "since, and looked at", []time.Time{blueNoon, blueNoon.Add(1)}, []time.Time{one.Since, one.Looked})
+	expect.Same(t, "none is used", 0, len(stateIn(s).Used))
+	s.TakeRemnants(Sweeping{}, blueNoon)
+	expect.Same(t, "nothing is left", 0, len(stateIn(s).Remnants))
+}
+
+// TestHeed: a right that is lacked is told until Azure answers, the first by name.
+func TestHeed(t *testing.T) {
+	s := (&Lists{}).Scope(blueGroup)
+	lacks := func(what string) calls.Answer {
+		return calls.Answer{Verdict: &fault.Verdict{Error: cloud.Errorf(cloud.Denied, "Other", "%s", what), Lacks: what}}
+	}
+	told := func() string {
+		if err := stateIn(s).Refusal(); err != nil {
+			return err.Message
+		}
+		return ""
+	}
+	s.NoteRefusal(PublicList, calls.Answer{Verdict: &fault.Verdict{Error: cloud.Errorf(cloud.Transient, "Other", "later")}})
+	expect.Same(t, "an error of no right", "", told())
+	s.NoteRefusal("b", lacks("b"))
+	s.NoteRefusal("a", lacks("a"))
+	expect.Same(t, "two", "a", told())
+	expect.Same(t, "no list is hidden", true, stateIn(s).Hidden() == nil)
+	for _, what := range []string{PublicList, DiskList, AdapterList} {
+		s.NoteRefusal(what, lacks(what))
+		expect.Same(t, "hidden", what, stateIn(s).Hidden().Message)
+	}
+	s.NoteRefusal("a", calls.Answer{})
+	expect.Same(t, "one is there again", "b", told())
+	powersIn(s.Power).Refused = cloud.Errorf(cloud.Denied, "Other", "powers")
+	expect.Same(t, "that to the power states", "powers", told())
+}
+
+// TestAttach: adapters that a VM has now are no remnants.
+func TestAttach(t *testing.T) {
+	s := (&Lists{}).Scope(blueGroup)
+	stateIn(s).Remnants[blueNIC.Key()], stateIn(s).Remnants["other"] = Remnant{}, Remnant{}
+	s.Attach([]arm.ID{blueNIC})
+	_, other := stateIn(s).Remnants["other"]
+	expect.Same(t, "one of another name is left alone", true, other && len(stateIn(s).Remnants) == 1)
+}
+
+// TestHasPublic: public IPs are looked for where a machine wants one, or an adapter of a machine has one.
+func TestHasPublic(t *testing.T) {
+	adapter := func(address string, tags map[string]string) calls.Resource {
+		r := calls.Resource{Tags: tags}
+		r.Properties.IPConfigurations = slices.Grow(r.Properties.IPConfigurations, 1)[:1]
+		r.Properties.IPConfigurations[0].Properties.PublicIPAddress.ID = address
+		return r
+	}
+	marks := arm.Tags(blueMachine(), nil)
+	for name, c := range map[string]struct {
+		wanted   bool
+		adapters []calls.Resource
+		want     bool
+	}{
+		"none":                   {false, []calls.Resource{adapter("", marks)}, false},
+		"a stranger's":           {false, []calls.Resource{adapter("ip", nil)}, false},
+		"a machine's":            {false, []calls.Resource{adapter("", marks), adapter("ip", marks)}, true},
+		"one that is wanted":     {true, nil, true},
+		"wanted, and not theirs": {true, []calls.Resource{adapter("ip", nil)}, true},
+	} {
+		s := &Scope{}
+		stateIn(s).Public = c.wanted
+		expect.Same(t, name, c.want, s.HasPublic(c.adapters))
+		expect.Same(t, name+", and it is remembered", c.want, s.HasPublic(nil))
+	}
+}
+
+// TestRemovalOfEachKind: a right that is lacked for one kind is still told of when another kind can be removed.
+func TestRemovalOfEachKind(t *testing.T) {
+	group := arm.GroupID(armsim.Subscription, armsim.Group)
+	public, _ := arm.Parse(group.String() + "/providers/Microsoft.Network/publicIPAddresses/x")
+	expect.Same(t, "a disk", "removal of disks", RemovalOf(group.Disk("x")))
+	expect.Same(t, "an adapter", "removal of adapters", RemovalOf(group.Adapter("x")))
+	expect.Same(t, "a public IP", "removal of public IPs", RemovalOf(public))
+}

@@ -1,0 +1,184 @@
+package azure
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
+)
+
+// listVMs lists the VMs of a scope, for all who ask, and returns the keys of those that changed. Who comes meanwhile comes later.
+func (a *account) listVMs(ctx context.Context, s *lists.Scope) ([]cloud.Key, error) {
+	if !s.Begin() {
+		return nil, &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of VMs", After: time.Second}
+	}
+	began := a.now()
+	vms, answer := a.calls.ListVMs(ctx, s.Group)
+	if answer.Effect() == fault.GroupGone {
+		a.missGroup(ctx, s, began)
+	}
+	return s.End(vms, answer, began, a.keysOf)
+}
+
+// missGroup counts the answers that the group does not exist, those at once only once, and only while the subscription answers.
+func (a *account) missGroup(ctx context.Context, s *lists.Scope, now time.Time) {
+	if s.MayMiss(now) && a.answers(ctx, s.Power, now) {
+		s.Miss(now)
+	}
+}
+
+// answers says that Azure lets us in and knows the subscription.
+func (a *account) answers(ctx context.Context, p *lists.Powers, now time.Time) bool {
+	return p.Heard(now) || a.calls.Knows(ctx, p.Subscription)
+}
+
+// keysOf are the keys of the machine that a VM was made for, and of the one that is known to have it: its tags may be others by
+// now. A copy of the VM wakes no one.
+func (a *account) keysOf(r lists.Record) (keys []cloud.Key) {
+	if r.Original {
+		keys = append(keys, r.Mark.Key)
+	}
+	if key, ok := a.ledger.owner(r.VMID); ok && !slices.Contains(keys, key) {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// listAddresses lists the addresses of a scope's adapters, and returns the keys of the machines that got others.
+func (a *account) listAddresses(ctx context.Context, s *lists.Scope) ([]cloud.Key, error) {
+	adapters, answer := a.calls.ListAdapters(ctx, s.Group)
+	s.NoteRefusal(lists.AdapterList, answer)
+	if answer.Verdict != nil {
+		return nil, answer.Err()
+	}
+	return s.TakeAddresses(adapters, a.keysOf), nil
+}
+
+// listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed.
+func (a *account) listPowers(ctx context.Context, p *lists.Powers) ([]cloud.Key, error) {
+	p.Begin(a.now())
+	vms, answer := a.calls.ListStatus(ctx, p.Subscription)
+	if answer.Verdict != nil {
+		if answer.Verdict.Lacks != "" {
+			p.Refuse(answer.Verdict.Error)
+		}
+		return nil, answer.Err()
+	}
+	changed := p.Take(vms, answer.Began, a.now(), a.ledger.names())
+	return a.lists.Changed(p, changed, a.keysOf), nil
+}
+
+// listRemnants looks for adapters, disks and public IPs that nothing uses, and returns the keys of the machines that got other
+// addresses. If one of the lists must wait for its turn, those before it are not asked for again.
+func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []cloud.Key, err error) {
+	at := s.BeginSweep(a.now())
+	read := func(what string, into *[]calls.Resource, list func(context.Context, arm.ID) ([]calls.Resource, calls.Answer)) bool {
+		if *into != nil {
+			return true
+		}
+		all, answer := list(ctx, s.Group)
+		s.NoteRefusal(what, answer)
+		if _, waits := calls.AsLater(answer.Err()); waits {
+			s.KeepSweep(at)
+		}
+		err = answer.Err()
+		*into = append([]calls.Resource{}, all...)
+		return err == nil
+	}
+	fresh := at.Adapters == nil
+	if !read(lists.AdapterList, &at.Adapters, a.calls.ListAdapters) {
+		return nil, err
+	}
+	if fresh {
+		keys = s.TakeAddresses(at.Adapters, a.keysOf)
+	}
+	if !read(lists.DiskList, &at.Disks, a.calls.ListDisks) {
+		return keys, err
+	}
+	if s.HasPublic(at.Adapters) {
+		read(lists.PublicList, &at.Public, a.calls.ListPublic)
+	}
+	if _, waits := calls.AsLater(err); waits {
+		return keys, err
+	} // what else went wrong is told, and stops the sweep of nothing else
+	s.TakeRemnants(at, a.now())
+	if err == nil {
+		s.EndSweep(at)
+	}
+	return keys, nil
+}
+
+// stale are the remnants that the sweep removes. Of a machine that this process knows to be there, these are what failed tries
+// left: each by Azure's own ID, and never what was made before its VM. Of any other they are adapters and public IPs that this
+// process saw with a VM which was a machine's and is gone, with all marks of ours: a disk may hold somebody's data.
+func (a *account) stale(s *lists.Scope) (found []lists.Remnant) {
+	now, works := a.now(), a.ledger.byMark()
+	s.Do(func(state *lists.State) {
+		for _, r := range state.Remnants {
+			vm, ok := state.VMOf(r)
+			if !ok || now.Sub(r.Since) < lists.OldEnough {
+				continue
+			}
+			_, there := state.VMs[strings.ToLower(vm.Name())]
+			all := works[lists.Mark{Key: r.Mark.Key, ProviderID: r.Mark.ProviderID}]
+			if slices.ContainsFunc(all, func(w work) bool { return w.lives(now) }) {
+				ok = slices.ContainsFunc(all, func(w work) bool { return w.failed[r.UniqueID] || w.failed[r.ID.Key()] }) &&
+					!slices.ContainsFunc(all, func(w work) bool { return w.separate.has(r.ID) })
+			} else {
+				ok = !there && belongings.KindOf(r.ID) != belongings.Disk && state.IsOf(r, vm) && lists.IsOurs(r.Mark, a.manager)
+			}
+			if ok {
+				found = append(found, r)
+			}
+		}
+	})
+	return found
+}
+
+// checkRemnant looks at a remnant by its ID: the list that showed it may have been late. Another resource that has got its name
+// is none, until a list shows it.
+func (a *account) checkRemnant(ctx context.Context, s *lists.Scope, id arm.ID) error {
+	now := a.now()
+	found, answer := a.calls.GetResource(ctx, id)
+	gone := answer.Effect() == fault.Gone
+	if answer.Verdict != nil && !gone {
+		return answer.Err()
+	}
+	s.Checked(id, found, gone, now)
+	return nil
+}
+
+// sweep removes what deletions left whose machines are gone, too, and what failed tries of living ones left.
+func (a *account) sweep(ctx context.Context, s *lists.Scope) error {
+	var errs []error
+	for _, r := range a.stale(s) {
+		errs = append(errs, a.clear(ctx, s, r.ID))
+	}
+	return errors.Join(errs...)
+}
+
+// clear removes a remnant if a look still shows it as the lists did, which may be minutes old.
+func (a *account) clear(ctx context.Context, s *lists.Scope, id arm.ID) error {
+	if err := a.checkRemnant(ctx, s, id); err != nil || !s.IsRemnant(id) {
+		return err
+	}
+	return a.removeRemnant(ctx, s, id)
+}
+
+func (a *account) removeRemnant(ctx context.Context, s *lists.Scope, id arm.ID) error {
+	answer := a.calls.DeleteResource(ctx, id)
+	s.NoteRefusal(lists.RemovalOf(id), answer)
+	if answer.Verdict != nil {
+		return answer.Err()
+	}
+	s.Removed(id)
+	return nil
+}
