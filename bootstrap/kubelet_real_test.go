@@ -15,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/merge"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/windows"
 )
 
@@ -54,7 +55,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		var target, patch map[string]any
 		expect.OK(t, json.Unmarshal(mergedText(t, render(t, plainInput(t)).Plan()), &target))
 		expect.OK(t, json.Unmarshal([]byte(text), &patch))
-		mergePatch(target, patch)
+		merge.Into(target, patch)
 		got := expect.Got(json.Marshal(target))(t)
 		path := "../test/upstream/kubelet/testdata/refused/" + name + ".json"
 		if *update {
@@ -112,7 +113,7 @@ func mergedText(t *testing.T, p *plan.Plan) []byte {
 	for text, tree := range map[string]*map[string]any{linuxConfig: &target, string(patchText(t, p, facts)): &patch} {
 		expect.OK(t, yaml.Unmarshal([]byte(text), tree))
 	}
-	mergePatch(target, patch)
+	merge.Into(target, patch)
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetIndent("", " ")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/merge"
 )
 
 // step finds a step of a plan by its name.
@@ -102,30 +103,11 @@ func merged(t *testing.T, p *plan.Plan, facts map[string]string) kubeletv1.Kubel
 	expect.OK(t, yaml.Unmarshal([]byte(linuxConfig), &target))
 	var patch map[string]any
 	expect.OK(t, yaml.Unmarshal(patchText(t, p, facts), &patch))
-	mergePatch(target, patch)
+	merge.Into(target, patch)
 	data := expect.Got(json.Marshal(target))(t)
 	var config kubeletv1.KubeletConfiguration
 	expect.OK(t, yaml.UnmarshalStrict(data, &config)) // as the kubelet takes it
 	return config
-}
-
-func mergePatch(target, patch map[string]any) {
-	for name, value := range patch {
-		inner, isObject := value.(map[string]any)
-		have, hasObject := target[name].(map[string]any)
-		if isObject && !hasObject {
-			have = map[string]any{}
-			target[name] = have
-		}
-		switch {
-		case value == nil:
-			delete(target, name)
-		case isObject:
-			mergePatch(have, inner)
-		default:
-			target[name] = value
-		}
-	}
 }
 
 // patchText is the patch as it stands on the node's disk.

@@ -24,6 +24,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/repo/templates"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 )
 
 var (
@@ -121,8 +122,6 @@ type lab struct {
 	client   kubernetes.Interface
 	workload *servers.Workload
 	kubectl  string
-	nodes    []string
-	beaten   time.Time
 }
 
 func startLab(t *testing.T, worlds []templates.World) *lab {
@@ -157,20 +156,11 @@ func startLab(t *testing.T, worlds []templates.World) *lab {
 	return l
 }
 
-// register makes a Node that is Ready.
+// register makes a Node that is Ready, with its status as a kubelet creates it.
 func (l *lab) register(t *testing.T, node *corev1.Node) {
 	t.Helper()
 	expect.Got(l.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}))(t)
-	wait.Eventually(t, "a status of Node "+node.Name, func(ctx context.Context) error {
-		current, err := l.client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		current.Status = node.Status
-		_, err = l.client.CoreV1().Nodes().UpdateStatus(ctx, current, metav1.UpdateOptions{})
-		return err
-	})
-	l.nodes = append(l.nodes, node.Name)
+	go nodes.KeepLease(t.Context(), l.client, node.Name) // or the Node would be given up
 }
 
 // settled waits until Kubernetes has taken the taint from the Nodes that it gives those which have just come.
@@ -232,9 +222,6 @@ func (l *lab) answers(t *testing.T, questions []*question) []string {
 	var different []string
 	var bound int
 	wait.Eventually(t, "an answer for each template", func(ctx context.Context) error {
-		if err := l.beat(ctx); err != nil {
-			return err
-		}
 		s, err := l.look(ctx)
 		if err != nil {
 			return err
@@ -268,18 +255,4 @@ func (q *question) compare(nodes []string) string {
 		return fmt.Sprintf("in %s no pod is bound: %+v\n%s", q.world.Name, q.finding, q.workload.Template.Spec.String())
 	}
 	return ""
-}
-
-// beat renews the leases of the Nodes as kubelets do: without one a Node is given up after 50 seconds.
-func (l *lab) beat(ctx context.Context) error {
-	if time.Since(l.beaten) < 10*time.Second {
-		return nil
-	}
-	l.beaten = time.Now()
-	for _, name := range l.nodes {
-		if err := servers.RenewLease(ctx, l.client, name); err != nil {
-			return err
-		}
-	}
-	return nil
 }

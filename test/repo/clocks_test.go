@@ -22,13 +22,13 @@ var clocked = map[string][]string{
 		"test/suites/health/loop_test.go rest",
 	},
 	"it plays a program that does something again and again": {
-		"internal/cloud/azure/contract_test.go ticks", "internal/placement/scheduler_test.go beat",
+		"internal/cloud/azure/contract_test.go ticks",
 		"test/suites/cost/azure/life_test.go restart", "test/suites/frontdoor/calico_test.go run", "test/suites/frontdoor/cloudprovider_test.go repeat",
 		"test/suites/frontdoor/watch_test.go watch", "test/suites/security/crowd/server_test.go withoutPause",
 	},
 	"it plays a server that is slow": {
 		"internal/cloud/vsphere/late_test.go TestLateAnswerOfDestroy",
-		"internal/cloud/azure/drip_test.go Read",
+		"internal/cloud/azure/drip_test.go Read", "internal/cloud/azure/login/hostile_test.go dripping",
 	},
 	"it is a time of the account or of its controller, made short": {
 		"internal/cloud/vsphere/proved_test.go goes", "internal/cloud/vsphere/vcenter_test.go prompt",

@@ -1,19 +1,21 @@
-// Package merge writes what is different into an object of a test, as a JSON merge patch does (RFC 7386): lists are replaced, and
-// null takes a field away.
+// Package merge is JSON merge patch (RFC 7386): lists are replaced, and null takes a field away.
 package merge
 
-// Into changes an object.
-func Into(into, different map[string]any) {
-	for name, value := range different {
-		below, isObject := value.(map[string]any)
-		there, wasObject := into[name].(map[string]any)
-		switch {
-		case value == nil:
-			delete(into, name)
-		case isObject && wasObject:
-			Into(there, below)
+// Into changes an object by a patch.
+func Into(object, patch map[string]any) {
+	for name, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(object, name)
+		case map[string]any:
+			below, is := object[name].(map[string]any)
+			if !is {
+				below = map[string]any{}
+				object[name] = below
+			}
+			Into(below, value)
 		default:
-			into[name] = value
+			object[name] = value
 		}
 	}
 }

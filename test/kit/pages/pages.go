@@ -3,21 +3,24 @@ package pages
 
 import (
 	"os"
-	"strings"
+	"regexp"
 	"testing"
 )
 
-// YAML is a block of YAML in a page, by its number from 0.
-func YAML(t testing.TB, page string, number int) []byte {
+var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// YAML returns the blocks of YAML in a page. A page without one fails the test.
+func YAML(t testing.TB, page string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(text), "```yaml\n")
-	if len(blocks) < number+2 {
-		t.Fatalf("%s has %d blocks of YAML", page, len(blocks)-1)
+	for _, found := range block.FindAllStringSubmatch(string(text), -1) {
+		blocks = append(blocks, found[1])
 	}
-	block, _, _ := strings.Cut(blocks[number+1], "```\n")
-	return []byte(block)
+	if blocks == nil {
+		t.Fatalf("%s has no YAML", page)
+	}
+	return blocks
 }

@@ -3,7 +3,6 @@ package servers
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/addons"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 )
 
 // The Windows nodes of the addons' test: both have the taint of ours, and one has kube-proxy as its service.
@@ -106,16 +106,11 @@ func kubeadmProxy(t *testing.T, w *Workload) {
 
 func addWindowsNode(t *testing.T, w *Workload, name string, labels map[string]string) {
 	t.Helper()
-	node := controlPlaneNode()
-	node.Name, node.Labels = name, labels
-	node.Labels[corev1.LabelHostname], node.Labels[corev1.LabelOSStable] = name, "windows"
-	node.Labels[corev1.LabelWindowsBuild] = "10.0.20348"
-	node.Spec.Taints = []corev1.Taint{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}}
-	expect.Got(w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}))(t)
-	status := controlPlaneStatus(w.Version)
-	status.NodeInfo.OperatingSystem, status.Addresses = "windows", nil
-	patch := expect.Got(json.Marshal(map[string]any{"status": status}))(t)
-	expect.Got(w.client.CoreV1().Nodes().PatchStatus(t.Context(), name, patch))(t)
+	kubelet := nodes.Linux(name, "", w.Version)
+	kubelet.Info.OperatingSystem, kubelet.Labels = "windows", labels
+	kubelet.Labels[corev1.LabelWindowsBuild] = "10.0.20348"
+	kubelet.Taints = []corev1.Taint{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}}
+	expect.OK(t, kubelet.Register(t.Context(), w.client))
 }
 
 // hasProxy is an error until the DaemonSet has the version's image and its only pod is bound to the right node.

@@ -1,24 +1,15 @@
 package servers
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509/pkix"
-	"fmt"
 	"testing"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 )
 
 const joiningNode = "win-0"
@@ -26,14 +17,14 @@ const joiningNode = "win-0"
 // testNodeCertificate does what a joining kubelet does: with the token it asks for a certificate, which the controllers
 // approve and sign; with that certificate it may make its own node and no other.
 func testNodeCertificate(t *testing.T, w *Workload) {
-	nodes := clientOf(t, asNode(t, w, bootstrapToken(t, w))).CoreV1().Nodes()
-	if _, err := nodes.Create(t.Context(), newNode("other"), metav1.CreateOptions{}); err == nil {
+	own := clientOf(t, asNode(t, w, bootstrapToken(t, w))).CoreV1().Nodes()
+	if _, err := own.Create(t.Context(), newNode("other"), metav1.CreateOptions{}); err == nil {
 		t.Error("a node may make another node")
 	}
-	if _, err := nodes.Create(t.Context(), newNode(joiningNode), metav1.CreateOptions{}); err != nil {
+	if _, err := own.Create(t.Context(), newNode(joiningNode), metav1.CreateOptions{}); err != nil {
 		t.Errorf("a node may not make itself: %v", err)
 	}
-	if err := nodes.Delete(t.Context(), joiningNode, metav1.DeleteOptions{}); err == nil {
+	if err := own.Delete(t.Context(), joiningNode, metav1.DeleteOptions{}); err == nil {
 		t.Error("a node may delete itself")
 	}
 	expect.Fine(t, w.client.CoreV1().Nodes().Delete(t.Context(), joiningNode, metav1.DeleteOptions{}))
@@ -49,22 +40,8 @@ func asToken(w *Workload, token string) *rest.Config {
 // asNode logs in with the certificate that a node gets for its token.
 func asNode(t *testing.T, w *Workload, token string) *rest.Config {
 	t.Helper()
-	key, request := nodeRequest(t)
-	bootstrap := clientOf(t, asToken(w, token))
-	requests := bootstrap.CertificatesV1().CertificateSigningRequests()
-	expect.Got(requests.Create(t.Context(), request, metav1.CreateOptions{}))(t)
-	var certificate []byte
-	wait.Eventually(t, "the certificate", func(ctx context.Context) error {
-		found, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if certificate = found.Status.Certificate; len(certificate) == 0 {
-			return fmt.Errorf("no certificate yet, conditions %v", found.Status.Conditions)
-		}
-		return nil
-	})
-	expect.OK(t, w.client.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), request.Name, metav1.DeleteOptions{}))
+	certificate, key, err := nodes.ClientCertificate.Request(t.Context(), clientOf(t, asToken(w, token)), joiningNode)
+	expect.OK(t, err)
 	config := rest.AnonymousClientConfig(w.Config)
 	config.CertData, config.KeyData = certificate, key
 	return config
@@ -90,19 +67,4 @@ func bootstrapToken(t *testing.T, w *Workload) string {
 	}
 	data := secrets.Items[0].Data
 	return string(data["token-id"]) + "." + string(data["token-secret"])
-}
-
-func nodeRequest(t *testing.T) (key []byte, request *certificatesv1.CertificateSigningRequest) {
-	t.Helper()
-	private := expect.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	subject := pkix.Name{CommonName: "system:node:" + joiningNode, Organization: []string{"system:nodes"}}
-	asked := expect.Got(cert.MakeCSR(private, &subject, nil, nil))(t)
-	return expect.Got(keyutil.MarshalPrivateKeyToPEM(private))(t), &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: joiningNode},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    asked,
-			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-		},
-	}
 }

@@ -64,7 +64,8 @@ type Workload struct {
 	servers  *group
 	kubeadm  kubeadm
 	client   kubernetes.Interface
-	lease    heartbeat
+	// stopLease ends the renewal of the Linux node's lease, once there is one.
+	stopLease func()
 }
 
 // StartWorkload starts a workload cluster. The context bounds the start only; the cluster runs until Stop.
@@ -100,7 +101,9 @@ func (*Workload) MarshalLog() any { return "[hidden]" }
 
 // Stop ends the cluster. It may be called twice.
 func (w *Workload) Stop() error {
-	w.lease.stop()
+	if w.stopLease != nil {
+		w.stopLease()
+	}
 	return w.servers.stop()
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -14,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 )
 
 // World is a cluster's Windows Nodes.
@@ -81,14 +83,11 @@ func object(n placement.Node, world string) corev1.Node {
 		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
 		corev1.ResourcePods: resource.MustParse("2000"),
 	}
-	now := metav1.Now()
 	return corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels}, Spec: corev1.NodeSpec{Taints: lasting},
 		Status: corev1.NodeStatus{
 			Capacity: room, Allocatable: room, NodeInfo: corev1.NodeSystemInfo{OperatingSystem: "windows", Architecture: "amd64"},
-			Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
-			}},
+			Conditions: nodes.Kubelet{Now: time.Now()}.Conditions(),
 		},
 	}
 }

@@ -3,13 +3,11 @@ package cloudprovider_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -25,6 +23,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/cloudprovider"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 )
 
 // The resource groups besides the cluster's.
@@ -215,14 +214,10 @@ func (s *stage) makeNode(one row) {
 	labels, _, err := bootstrap.Registered(bootstrapv1.WindowsBootstrapConfigSpec{}, m)
 	expect.OK(s, err)
 	labels["test"] = "yes"
-	node := expect.Got(s.api.CoreV1().Nodes().Create(s.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: one.name, Labels: labels}, Spec: corev1.NodeSpec{ProviderID: m.Spec.ProviderID},
-	}, metav1.CreateOptions{}))(s)
-	state := corev1.ConditionFalse
-	if one.ready {
-		state = corev1.ConditionTrue
+	kubelet := nodes.Kubelet{Name: one.name, Labels: labels, ProviderID: m.Spec.ProviderID, Now: time.Now()}
+	kubelet.Info.OperatingSystem = "windows"
+	if !one.ready {
+		kubelet.NotReady = nodes.NoNetwork
 	}
-	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q}]}}`,
-		state, time.Now().UTC().Format(time.RFC3339))
-	expect.Got(s.api.CoreV1().Nodes().PatchStatus(s.Context(), node.Name, patch))(s)
+	expect.OK(s, kubelet.Register(s.Context(), s.api))
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/windows"
 )
 
@@ -179,13 +180,13 @@ func (n *node) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
 	}
-	certificate, key, err := n.requestCertificate(ctx, client, clientCertificate)
+	certificate, key, err := nodes.ClientCertificate.Request(ctx, client, n.name)
 	for err != nil { // a real one asks in the background, and is healthy meanwhile
 		n.call.Fail("E0101 failed while requesting a signed certificate from the control plane: %v", err)
 		if err := n.call.Machine.Clock.Sleep(ctx, 2*time.Second); err != nil {
 			return err
 		}
-		certificate, key, err = n.requestCertificate(ctx, client, clientCertificate)
+		certificate, key, err = nodes.ClientCertificate.Request(ctx, client, n.name)
 	}
 	if err := n.call.Machine.Put(n.pemFile(), append(certificate, key...)); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/merge"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/windows"
 )
 
@@ -63,7 +64,7 @@ func patched(t *testing.T, config, patch string) []byte {
 	tree, err := toTree([]byte(config))
 	change, failed := toTree([]byte(patch))
 	expect.OK(t, errors.Join(err, failed))
-	mergePatch(tree, change)
+	merge.Into(tree, change)
 	return expect.Got(yaml.Marshal(tree))(t)
 }
 

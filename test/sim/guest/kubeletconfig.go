@@ -13,6 +13,7 @@ import (
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/capwin/cluster-api-provider-windows/test/kit/merge"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/windows"
 )
 
@@ -87,7 +88,7 @@ func (j *joining) writeKubeletConfig(config []byte) error {
 	}
 	flags := j.config.kubeletFlags
 	if version.MustParseSemantic(j.version).AtLeast(version.MajorMinor(1, 34)) {
-		mergePatch(tree, map[string]any{"containerRuntimeEndpoint": j.config.criSocket})
+		merge.Into(tree, map[string]any{"containerRuntimeEndpoint": j.config.criSocket})
 	} else {
 		flags = append([]string{"--container-runtime-endpoint=" + j.config.criSocket}, flags...)
 	}
@@ -127,7 +128,7 @@ func (j *joining) applyPatches(tree map[string]any) error {
 		if err != nil {
 			return err
 		}
-		mergePatch(tree, patch)
+		merge.Into(tree, patch)
 		j.call.Print("[patches] Applied patch of type \"application/merge-patch+json\" to target \"kubeletconfiguration\"")
 	}
 	return nil
@@ -140,23 +141,4 @@ func toTree(text []byte) (map[string]any, error) {
 	}
 	var tree map[string]any
 	return tree, json.Unmarshal(data, &tree)
-}
-
-// mergePatch is RFC 7386.
-func mergePatch(tree, patch map[string]any) {
-	for key, value := range patch {
-		switch value := value.(type) {
-		case nil:
-			delete(tree, key)
-		case map[string]any:
-			below, ok := tree[key].(map[string]any)
-			if !ok {
-				below = map[string]any{}
-				tree[key] = below
-			}
-			mergePatch(below, value)
-		default:
-			tree[key] = value
-		}
-	}
 }

@@ -3,7 +3,6 @@ package pods
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -11,16 +10,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/traffic"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/windows"
 )
@@ -83,11 +79,11 @@ func (l Linux) Run(ctx context.Context) error {
 	if l.Nodes == nil {
 		l.Nodes = LinuxNodes
 	}
-	var nodes []*linux
+	var all []*linux
 	for i, name := range slices.Concat(l.Nodes, l.Others) {
 		node := &linux{Linux: l, name: name, left: map[types.UID]func(){}}
 		node.address = cmp.Or(l.Addresses[name], fmt.Sprintf("192.0.2.%d", 11+i))
-		nodes = append(nodes, node)
+		all = append(all, node)
 		if i < len(l.Nodes) {
 			node.flannel = l.backend(i)
 			if err := node.register(ctx); err != nil {
@@ -95,18 +91,18 @@ func (l Linux) Run(ctx context.Context) error {
 			}
 		}
 	}
-	var all sync.WaitGroup
-	for _, node := range nodes {
+	var work sync.WaitGroup
+	for _, node := range all {
 		k, err := node.kubelet(ctx)
 		if err != nil {
 			return err
 		}
-		all.Go(func() { k.Run(ctx) })
+		work.Go(func() { k.Run(ctx) })
 		if node.flannel != nil {
-			all.Go(func() { node.beat(ctx) })
+			work.Go(func() { nodes.KeepLease(ctx, l.Client, node.name) })
 		}
 	}
-	all.Wait()
+	work.Wait()
 	return nil
 }
 
@@ -146,74 +142,14 @@ func (n *linux) kubelet(ctx context.Context) (*Kubelet, error) {
 	return k, nil
 }
 
-// register makes the Node as a kubelet does. Its status is patched: controllers have seen the node by then.
+// register makes the Node as a kubelet does, with what its flanneld writes.
 func (n *linux) register(ctx context.Context) error {
-	annotations := map[string]string{flannelDomain + "kube-subnet-manager": "true", flannelDomain + "public-ip": n.address}
+	kubelet := nodes.Linux(n.name, n.address, n.Version)
+	kubelet.Annotations = map[string]string{flannelDomain + "kube-subnet-manager": "true", flannelDomain + "public-ip": n.address}
 	for name, value := range n.flannel {
-		annotations[flannelDomain+name] = value
+		kubelet.Annotations[flannelDomain+name] = value
 	}
-	_, err := n.Client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: n.name, Annotations: annotations, Labels: map[string]string{
-			corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH, corev1.LabelHostname: n.name,
-		},
-	}}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create node %s: %w", n.name, err)
-	}
-	patch, err := json.Marshal(map[string]any{"status": n.status()})
-	if err == nil {
-		_, err = n.Client.CoreV1().Nodes().PatchStatus(ctx, n.name, patch)
-	}
-	if err != nil {
-		return fmt.Errorf("patch status of node %s: %w", n.name, err)
-	}
-	return n.renew(ctx)
-}
-
-func (n *linux) status() corev1.NodeStatus {
-	size := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
-		corev1.ResourceEphemeralStorage: resource.MustParse("40Gi"), corev1.ResourcePods: resource.MustParse("110"),
-	}
-	now := metav1.Now()
-	return corev1.NodeStatus{
-		Capacity: size, Allocatable: size, Addresses: []corev1.NodeAddress{
-			{Type: corev1.NodeInternalIP, Address: n.address}, {Type: corev1.NodeHostName, Address: n.name},
-		},
-		NodeInfo: corev1.NodeSystemInfo{
-			OperatingSystem: "linux", Architecture: runtime.GOARCH, KubeletVersion: n.Version, OSImage: "Linux",
-			ContainerRuntimeVersion: "containerd://2.3.2",
-		},
-		Conditions: []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
-		}},
-	}
-}
-
-// leaseSeconds is how long a kubelet's lease is valid; it is renewed four times meanwhile.
-const leaseSeconds = 40
-
-func (n *linux) beat(ctx context.Context) {
-	for (windows.RealClock{}).Sleep(ctx, leaseSeconds*time.Second/4) == nil {
-		_ = n.renew(ctx) // the next beat tries again, as a kubelet's
-	}
-}
-
-func (n *linux) renew(ctx context.Context) error {
-	leases, seconds := n.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease), int32(leaseSeconds)
-	lease, err := leases.Get(ctx, n.name, metav1.GetOptions{})
-	spec := coordinationv1.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: &seconds, RenewTime: new(metav1.NowMicro())}
-	if apierrors.IsNotFound(err) {
-		meta := metav1.ObjectMeta{Name: n.name, Namespace: corev1.NamespaceNodeLease}
-		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: meta, Spec: spec}, metav1.CreateOptions{})
-	} else if err == nil {
-		lease.Spec = spec
-		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("renew lease of node %s: %w", n.name, err)
-	}
-	return nil
+	return kubelet.Register(ctx, n.Client)
 }
 
 // Connect is part of Runtime: the next address of the node's pod CIDR.

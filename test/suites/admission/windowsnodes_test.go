@@ -14,20 +14,19 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/pages"
 )
 
 const windowsNodesPage = "../../../docs/windows-nodes.md"
 
-var yamlExample = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-
 // The API server accepts every example for people who schedule on Windows nodes, and knows all of its fields.
 func TestExamplesOfWindowsNodes(t *testing.T) {
 	kinds := map[string]int{}
-	for _, example := range yamlExample.FindAllStringSubmatch(windowsNodes(t), -1) {
-		made := &unstructured.Unstructured{Object: parse(example[1])}
+	for _, example := range pages.YAML(t, windowsNodesPage) {
+		made := &unstructured.Unstructured{Object: parse(example)}
 		kinds[made.GetKind()]++
 		if made.GetKind() == "MachineHealthCheck" { // its CRD is Cluster API's
-			expect.OK(t, yaml.UnmarshalStrict([]byte(example[1]), &clusterv1.MachineHealthCheck{}))
+			expect.OK(t, yaml.UnmarshalStrict([]byte(example), &clusterv1.MachineHealthCheck{}))
 			continue
 		}
 		if made.GetKind() != "RuntimeClass" {
@@ -35,7 +34,7 @@ func TestExamplesOfWindowsNodes(t *testing.T) {
 		}
 		strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
 		if err := strict.Create(t.Context(), made, client.DryRunAll); err != nil {
-			t.Errorf("%v of:\n%s", err, example[1])
+			t.Errorf("%v of:\n%s", err, example)
 		}
 	}
 	expect.Same(t, "kinds of the examples", map[string]int{

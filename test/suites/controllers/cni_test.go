@@ -16,6 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/world"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 )
 
 // TestWithoutCNI: a cluster without a CNI for Windows gets its first VM with a warning, and no other one until that has a CNI.
@@ -41,13 +42,13 @@ func TestWithoutCNI(t *testing.T) {
 	expect.Same(t, "user data of the second", true, second.Load(t).Data == nil)
 	s.vms(t, state.Windows.Status.ComputerName)
 
-	s.setNode(t, node, corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"})
+	s.setNode(t, node, "", time.Now())
 	s.eventually(t, first, "CNIReady True CNIReady", infrav1.CNIReadyCondition)
 	s.eventually(t, second, "Ready True Running", infrav1.ReadyCondition)
 	second.Await(t, "no warning", world.Config("HasWarnings False NoWarnings"))
 
 	// An outage of the CNI holds nobody.
-	s.setNode(t, node, withoutNetwork(time.Now().Add(2*time.Minute)))
+	s.setNode(t, node, nodes.NoNetwork, time.Now().Add(2*time.Minute))
 	s.clock.set(time.Now().Add(time.Hour))
 	s.eventually(t, first, "CNIReady False CNINotReady", infrav1.CNIReadyCondition)
 	third := s.withCalico("third")
@@ -73,27 +74,14 @@ func (s *stage) joinWithoutCNI(t *testing.T, state world.State) *corev1.Node {
 	node.Spec.ProviderID = state.Windows.Spec.ProviderID
 	expect.OK(t, s.Workload.Client.Create(t.Context(), node))
 	t.Cleanup(func() { expect.Fine(t, s.Workload.Client.Delete(context.Background(), node)) })
-	s.setNode(t, node, withoutNetwork(time.Now()))
+	s.setNode(t, node, nodes.NoNetwork, time.Now())
 	return node
 }
 
-func withoutNetwork(since time.Time) corev1.NodeCondition {
-	return corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastTransitionTime: metav1.NewTime(since),
-		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
-			"message:Network plugin returns error: cni plugin not initialized",
-	}
-}
-
-func (s *stage) setNode(t *testing.T, node *corev1.Node, ready corev1.NodeCondition) {
+// setNode reports what a kubelet does since then; without a reason it is Ready.
+func (s *stage) setNode(t *testing.T, node *corev1.Node, notReady string, since time.Time) {
 	t.Helper()
-	if ready.LastTransitionTime.IsZero() {
-		ready.LastTransitionTime = metav1.Now()
-	}
-	all := []corev1.NodeCondition{ready}
-	for _, kind := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
-		all = append(all, corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, LastTransitionTime: ready.LastTransitionTime})
-	}
+	all := nodes.Kubelet{NotReady: notReady, Now: since}.Conditions()
 	world.ChangeStatus(t, s.Workload.Client, node, func(n *corev1.Node) { n.Status.Conditions = all })
 }
 

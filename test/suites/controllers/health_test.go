@@ -55,5 +55,5 @@ func (s *stage) healthCheck(t *testing.T, pool string) *clusterv1.MachineHealthC
 // recipe is a block of YAML in docs/health.md: the MachineHealthCheck, and what the MachineDeployment has for it.
 func recipe(t *testing.T, number int) []byte {
 	t.Helper()
-	return pages.YAML(t, "../../../docs/health.md", number)
+	return []byte(pages.YAML(t, "../../../docs/health.md")[number])
 }

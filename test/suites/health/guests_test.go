@@ -14,14 +14,13 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 )
 
 const (
 	succeeded = `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`
 	working   = `{"version":1,"state":"Running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network",` +
 		`"elapsed":120,"durations":{"prepare":7}}`
-	noCNI = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin " +
-		"returns error: cni plugin not initialized"
 )
 
 // guest is the Windows in a VM.
@@ -102,21 +101,13 @@ func (p *pool) behaviourOf(machine string) behaviour {
 	return well(time.Minute)
 }
 
-// pressures are what a kubelet reports beside Ready: Cluster API counts a Machine as available only with them
-// (https://kubernetes.io/docs/reference/node/node-status/).
-var pressures = []corev1.NodeCondition{
-	{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
-	{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse},
-	{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse},
-}
-
 // join does what the guest's kubelet does: the node registers itself, with the machine's name and provider ID.
 func (p *pool) join(t *testing.T, g *guest) {
 	t.Helper()
 	windows := p.windows(t, g.machine)
-	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}
+	kubelet := nodes.Kubelet{Now: time.Now()}
 	if p.lag != 0 && g.machine == p.machines[0].Name {
-		ready.Status, ready.Message, p.nodeFailed = corev1.ConditionFalse, noCNI, time.Now()
+		kubelet.NotReady, p.nodeFailed = nodes.NoNetwork, time.Now()
 		if p.lag > 0 {
 			g.cni = time.Now().Add(p.lag)
 		}
@@ -127,7 +118,7 @@ func (p *pool) join(t *testing.T, g *guest) {
 			ProviderID: windows.Spec.ProviderID, Taints: []corev1.Taint{clusterv1.NodeUninitializedTaint},
 		},
 		Status: corev1.NodeStatus{
-			Conditions: append([]corev1.NodeCondition{ready}, pressures...),
+			Conditions: kubelet.Conditions(),
 			NodeInfo:   corev1.NodeSystemInfo{OperatingSystem: "windows", KubeletVersion: version},
 		},
 	}
@@ -141,7 +132,7 @@ func (p *pool) setNode(t *testing.T, machine string, ready corev1.ConditionStatu
 	node := &corev1.Node{}
 	key := client.ObjectKey{Name: p.windows(t, machine).Status.ComputerName}
 	expect.OK(t, p.workload.Get(t.Context(), key, node))
-	c := &node.Status.Conditions[0]
+	c := &node.Status.Conditions[len(node.Status.Conditions)-1] // Ready
 	c.Status, c.Message, c.LastTransitionTime = ready, "", metav1.Now()
 	expect.OK(t, p.workload.Status().Update(t.Context(), node))
 	p.nodeFailed = time.Now()

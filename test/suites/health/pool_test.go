@@ -122,7 +122,7 @@ func healthCheck(t *testing.T) *clusterv1.MachineHealthCheck {
 // recipe is a block of YAML in docs/health.md: the MachineHealthCheck, and what the MachineDeployment has for it.
 func recipe(t *testing.T, number int) []byte {
 	t.Helper()
-	return pages.YAML(t, "../../../docs/health.md", number)
+	return []byte(pages.YAML(t, "../../../docs/health.md")[number])
 }
 
 // pass lets a time pass.

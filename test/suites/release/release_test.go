@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/pages"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/servers"
 )
 
@@ -136,13 +137,7 @@ func wantFiles(t *testing.T, repository string) {
 // firstPool is the example in the README.
 func firstPool(t *testing.T) []byte {
 	t.Helper()
-	content := expect.Got(os.ReadFile("../../../README.md"))(t)
-	_, rest, _ := strings.Cut(string(content), "```yaml\n")
-	pool, _, found := strings.Cut(rest, "```\n")
-	if !found {
-		t.Fatal("README.md has no YAML")
-	}
-	return []byte(pool)
+	return []byte(pages.YAML(t, "../../../README.md")[0])
 }
 
 // unset are variables that nobody sets: defaults that are empty, without which clusterctl wants a value. It shows their names.

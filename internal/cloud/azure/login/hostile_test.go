@@ -17,7 +17,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
-	"github.com/capwin/cluster-api-provider-windows/test/kit/drip"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
@@ -100,7 +99,19 @@ func silent(_ *hostile, _ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-func dripping(_ *hostile, w http.ResponseWriter, r *http.Request) { drip.Forever(w, r) }
+// dripping answers a byte at a time until the client leaves.
+func dripping(_ *hostile, w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // as in silent
+	for r.Context().Err() == nil {
+		_, _ = io.WriteString(w, " ")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	panic(http.ErrAbortHandler) // or the client may see an end while it leaves
+}
 
 // TestHostileAuthorities: whatever a chosen cloud answers, the error is ours, bounded, without a secret, and nothing goes to
 // another host.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -14,16 +13,14 @@ import (
 	"slices"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/certificate/csr"
-	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/sim/nodes"
 )
 
 // patience is how long kubeadm and a kubelet wait for a cluster (kubeadm v1.36.3: discovery and tlsBootstrap, 5 minutes each).
@@ -135,32 +132,13 @@ func hashOf(authority []byte) string {
 func (vm *VM) bootstrapKubelet(
 	ctx context.Context, api kubernetes.Interface, name string, of *clientcmdapi.Cluster,
 ) (string, error) {
-	keyPEM, err := keyutil.MakeEllipticPrivateKeyPEM()
-	if err != nil {
-		return "", err
-	}
-	key, err := keyutil.ParsePrivateKeyPEM(keyPEM)
-	if err != nil {
-		return "", err
-	}
-	subject := &pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}
-	request, err := cert.MakeCSR(key, subject, nil, nil)
-	if err != nil {
-		return "", err
-	}
-	usages := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	const signer = certificatesv1.KubeAPIServerClientKubeletSignerName
-	made, uid, err := csr.RequestCertificateWithContext(ctx, api, request, "", signer, nil, usages, key)
-	if err != nil {
-		return "", err
-	}
-	signed, err := csr.WaitForCertificate(ctx, api, made, uid)
+	signed, key, err := nodes.ClientCertificate.Request(ctx, api, name)
 	if err != nil {
 		return "", err
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["default-cluster"] = of
-	config.AuthInfos["default-auth"] = &clientcmdapi.AuthInfo{ClientCertificateData: signed, ClientKeyData: keyPEM}
+	config.AuthInfos["default-auth"] = &clientcmdapi.AuthInfo{ClientCertificateData: signed, ClientKeyData: key}
 	config.Contexts["default"] = &clientcmdapi.Context{Cluster: "default-cluster", AuthInfo: "default-auth"}
 	config.CurrentContext = "default"
 	file := vm.disk.path("/etc/kubernetes/kubelet.conf")
