@@ -28,7 +28,7 @@ type addonsFlags struct {
 	cluster          clusterFlags
 	form             choice
 	mode, cni, proxy choice
-	said             addons.Said
+	claims           addons.Claims
 	endpoint         string
 	namespace        *string
 	options          addons.Options
@@ -85,7 +85,7 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 	f.mode.allowed, f.cni.allowed = []string{"L2Bridge", "Overlay", "Transparent", "None"},
 		[]string{"Flannel", "Calico", "AzureCNI", "Antrea"}
 	f.proxy.allowed = []string{"Service", "DaemonSet", "None"}
-	for _, one := range []struct {
+	for _, flag := range []struct {
 		name, text string
 		value      *choice
 	}{
@@ -94,10 +94,10 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 		{"cni", "`CNI` of the nodes, such as Calico", &f.cni},
 		{"kube-proxy", "`WHO` runs kube-proxy on the nodes: Service, DaemonSet or None; the default is that of mode and CNI", &f.proxy},
 	} {
-		flags.Var(one.value, one.name, one.text)
-		completes(cmd, one.name, cobra.FixedCompletions(one.value.allowed, cobra.ShellCompDirectiveNoFileComp))
+		flags.Var(flag.value, flag.name, flag.text)
+		completes(cmd, flag.name, cobra.FixedCompletions(flag.value.allowed, cobra.ShellCompDirectiveNoFileComp))
 	}
-	flags.StringVar(&f.said.Version, "kubernetes-version", "", "`VERSION` of the nodes, such as v1.36.3")
+	flags.StringVar(&f.claims.Version, "kubernetes-version", "", "`VERSION` of the nodes, such as v1.36.3")
 	flags.StringSliceVar(&f.options.Releases, "windows", nil, "`RELEASE` that gets a RuntimeClass: 2019, 2022, 23h2 or 2025; "+
 		"repeatable; all by default")
 	flags.BoolVar(&f.options.HyperV, "hyper-v", false, "add the RuntimeClasses for Hyper-V isolation")
@@ -105,25 +105,25 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.options.Registry, "registry", "", "`REGISTRY` that has copies of upstream's images, by their paths there, "+
 		"such as registry.example.com/mirror")
 	flags.BoolVar(&f.images, "images", false, "print the images that the nodes pull, and no objects")
-	flags.StringVar(&f.said.Cluster.Name, "cluster", "", "`NAME` of the Cluster")
+	flags.StringVar(&f.claims.Cluster.Name, "cluster", "", "`NAME` of the Cluster")
 	flags.StringVar(&f.endpoint, "endpoint", "", "`HOST:PORT` of the cluster's API server")
-	flags.StringSliceVar(&f.said.Cluster.Pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
-	flags.StringSliceVar(&f.said.Cluster.Services, "service-cidr", nil, "`CIDR` of the cluster's Services")
+	flags.StringSliceVar(&f.claims.Cluster.Pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
+	flags.StringSliceVar(&f.claims.Cluster.Services, "service-cidr", nil, "`CIDR` of the cluster's Services")
 	f.namespace = addNamespace(flags)
 	f.cluster.addClusterTo(cmd, "workload", "which --form CalicoSettings asks for what its Calico has")
 	completes(cmd, "windows", cobra.FixedCompletions(addons.Releases, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check refuses command lines that say too little, or what nobody would look at.
+// check refuses command lines that lack a flag, or have one that would have no effect.
 func (f *addonsFlags) check(cmd *cobra.Command) error {
-	usage := func(problem string) error { return &usageError{problem: errors.New(problem), of: cmd} }
-	f.said.Mode, f.said.CNI, f.said.KubeProxy = f.mode.value, f.cni.value, f.proxy.value
+	usage := func(problem string) error { return &usageError{problem: errors.New(problem), cmd: cmd} }
+	f.claims.Mode, f.claims.CNI, f.claims.KubeProxy = f.mode.value, f.cni.value, f.proxy.value
 	switch {
 	case len(f.files.files) == 0 && f.mode.value == "":
 		return usage("-f FILE is missing, or --mode, --cni and --kubernetes-version instead of it")
 	case f.images && cmd.Flags().Changed("form"):
 		return usage("--images prints no objects, which --form is for; leave out one of the two")
-	case len(f.files.files) == 0 && f.form.value == formResourceSet && !f.images && f.said.Cluster.Name == "":
+	case len(f.files.files) == 0 && f.form.value == formResourceSet && !f.images && f.claims.Cluster.Name == "":
 		return usage("--cluster NAME is missing, by which a ClusterResourceSet finds its Cluster; or use --form Manifests")
 	case f.form.value != formCalico && f.cluster.asked():
 		return usage("no cluster is asked but for --form CalicoSettings; leave out --kubeconfig and --context")
@@ -135,7 +135,7 @@ func (f *addonsFlags) check(cmd *cobra.Command) error {
 	if err != nil {
 		return usage(fmt.Sprintf("--endpoint %q is not HOST:PORT, such as 10.0.0.10:6443", f.endpoint))
 	}
-	f.said.Cluster.Host, f.said.Cluster.Port = host, int32(port)
+	f.claims.Cluster.Host, f.claims.Cluster.Port = host, int32(port)
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (f *addonsFlags) run(ctx context.Context) error {
 	case f.form.value == formCalico:
 		return f.printSettings(ctx, pools, cluster)
 	}
-	found, err := addons.For(pools, f.options)
+	found, err := addons.Build(pools, f.options)
 	if err != nil {
 		return err
 	}
@@ -177,15 +177,15 @@ func (f *addonsFlags) printImages(pools []addons.Pool) error {
 	for _, note := range addons.NotListed(pools) {
 		screen.Note(f.s.err, "%s", note)
 	}
-	for _, one := range images {
-		if _, err := fmt.Fprintln(f.s.out, one); err != nil {
+	for _, image := range images {
+		if _, err := fmt.Fprintln(f.s.out, image); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// noteLabel says how the ClusterResourceSet finds the Cluster, if the files do not show that it does.
+// noteLabel describes how the ClusterResourceSet finds the Cluster, if the files do not show that it does.
 func (f *addonsFlags) noteLabel(cluster addons.Cluster) {
 	if cluster.Labelled {
 		return
@@ -200,11 +200,11 @@ func (f *addonsFlags) noteLabel(cluster addons.Cluster) {
 // gather takes pools and Cluster from the files and the flags.
 func (f *addonsFlags) gather(ctx context.Context) (pools []addons.Pool, cluster addons.Cluster, err error) {
 	if len(f.files.files) == 0 {
-		pool, err := f.said.Complete(addons.Pool{HyperV: f.options.HyperV})
+		pool, err := f.claims.Complete(addons.Pool{HyperV: f.options.HyperV})
 		if err != nil {
 			return nil, cluster, err
 		}
-		cluster, err = f.said.CompleteCluster(addons.Cluster{Namespace: *f.namespace})
+		cluster, err = f.claims.CompleteCluster(addons.Cluster{Namespace: *f.namespace})
 		return []addons.Pool{pool}, cluster, err
 	}
 	work := progress.Start(f.s.err, 1)
@@ -218,23 +218,23 @@ func (f *addonsFlags) gather(ctx context.Context) (pools []addons.Pool, cluster 
 		pools   []addons.Pool
 		cluster addons.Cluster
 	}
-	both, err := await(ctx, func() (g gathered, err error) {
-		g.pools, g.cluster, err = addons.Gather(found, f.files.machine, f.said)
+	result, err := await(ctx, func() (g gathered, err error) {
+		g.pools, g.cluster, err = addons.Gather(found, f.files.machine, f.claims)
 		return g, err
 	})
 	work.End()
-	f.noteConflicts(both.pools)
-	return both.pools, both.cluster, err
+	f.noteConflicts(result.pools)
+	return result.pools, result.cluster, err
 }
 
 // noteConflicts prints each once: pools of one Cluster have some in common.
 func (f *addonsFlags) noteConflicts(pools []addons.Pool) {
 	var noted []string
 	for _, pool := range pools {
-		for _, one := range pool.Conflicts {
-			if !slices.Contains(noted, one) {
-				screen.Note(f.s.err, "%s", one)
-				noted = append(noted, one)
+		for _, conflict := range pool.Conflicts {
+			if !slices.Contains(noted, conflict) {
+				screen.Note(f.s.err, "%s", conflict)
+				noted = append(noted, conflict)
 			}
 		}
 	}
@@ -242,15 +242,15 @@ func (f *addonsFlags) noteConflicts(pools []addons.Pool) {
 
 // printSettings prints the commands for Calico; if the user names a cluster, those for what it lacks.
 func (f *addonsFlags) printSettings(ctx context.Context, pools []addons.Pool, cluster addons.Cluster) error {
-	there, err := f.askCalico(ctx)
+	calico, err := f.askCalico(ctx)
 	if err != nil {
 		return err
 	}
-	script, err := addons.Settings(pools, cluster, there)
+	script, err := addons.Settings(pools, cluster, calico)
 	if err != nil {
 		return err
 	}
-	for _, note := range addons.Addresses(pools, there) {
+	for _, note := range addons.Addresses(pools, calico) {
 		screen.Note(f.s.err, "%s", note)
 	}
 	_, err = fmt.Fprint(f.s.out, script)
@@ -269,9 +269,9 @@ func (f *addonsFlags) askCalico(ctx context.Context) (*addons.Calico, error) {
 	work := progress.Start(f.s.err, 1)
 	defer work.End()
 	work.Step("reading Calico's settings")
-	there, err := management.Calico(ctx, server)
+	calico, err := management.Calico(ctx, server)
 	if ctx.Err() != nil {
 		return nil, errInterrupted
 	}
-	return there, err
+	return calico, err
 }

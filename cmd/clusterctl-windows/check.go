@@ -29,7 +29,7 @@ Windows Nodes and cannot run there.`,
 	}
 	cmd.AddCommand(checkAzureCommand(s), checkLinuxCommand(s), checkVSphereCommand(s))
 	cmd.Args = func(_ *cobra.Command, args []string) error {
-		return &usageError{problem: unknownOf("what to check", namesOf(cmd), args), of: cmd}
+		return &usageError{problem: unknownOf("what to check", namesOf(cmd), args), cmd: cmd}
 	}
 	cmd.RunE = func(*cobra.Command, []string) error { return nil } // its arguments are refused before
 	return cmd
@@ -59,14 +59,14 @@ cluster is asked unless you name it.`
 	c.output.addTo(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if len(c.files.files) == 0 {
-			return &usageError{problem: errNoFile, of: cmd}
+			return &usageError{problem: errNoFile, cmd: cmd}
 		}
 		return c.run(cmd.Context())
 	}
 	return cmd
 }
 
-// errCheckFailed ends the program with exitRefused; what was printed has said why.
+// errCheckFailed ends the program with exitRefused; the findings that were printed have the reason.
 var errCheckFailed = errors.New("a machine of this spec cannot be made: see what failed above")
 
 func (c *cloudCheck) run(ctx context.Context) error {
@@ -87,7 +87,7 @@ func (c *cloudCheck) run(ctx context.Context) error {
 	if found == nil && failed != nil {
 		found, failed = []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: failed.Error()}}, nil
 	}
-	list := report.New(found)
+	list := report.NewList(found)
 	if err := c.output.print(c.s, list); err != nil {
 		return err
 	}
@@ -137,13 +137,13 @@ func (c *cloudCheck) addSecret(ctx context.Context, found *objects.Set) error {
 	if err != nil {
 		return fmt.Errorf("%w; or add the Secret with another -f", err)
 	}
-	more, err := objects.Read([]string{"-"}, key.Namespace, bytes.NewReader(secret))
+	secrets, err := objects.Read([]string{"-"}, key.Namespace, bytes.NewReader(secret))
 	if err != nil {
 		return fmt.Errorf("read Secret %s of the cluster: %w", key, err)
 	}
-	for i := range more.All {
-		more.All[i].Place = "the cluster"
+	for i := range secrets.Items {
+		secrets.Items[i].Place = "the cluster"
 	}
-	found.All = append(found.All, more.All...)
+	found.Items = append(found.Items, secrets.Items...)
 	return nil
 }

@@ -61,7 +61,7 @@ Nodes, daemonsets, deployments and statefulsets.`,
 	completes(cmd, "namespace", cobra.NoFileCompletions)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if c.name == "" && c.cluster.ofObjects != "" {
-			return &usageError{problem: errNamespaceOfNothing, of: cmd}
+			return &usageError{problem: errNamespaceOfNothing, cmd: cmd}
 		}
 		return c.run(cmd.Context())
 	}
@@ -70,7 +70,7 @@ Nodes, daemonsets, deployments and statefulsets.`,
 
 var errNamespaceOfNothing = errors.New("--namespace is that of a Cluster: name it with --cluster NAME, or leave out --namespace")
 
-// errLinuxFailed ends the program with exitRefused; what was printed has said why.
+// errLinuxFailed ends the program with exitRefused; the findings that were printed have the reason.
 var errLinuxFailed = errors.New("not all pods stay where they can run, or a kube-proxy is wrong: see what failed above")
 
 func (c *linuxCheck) run(ctx context.Context) error {

@@ -15,9 +15,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/remote"
 )
 
-// clusterFlags say which cluster a command asks, in kubectl's words. A command that reads files asks none unless the user names
-// it: the kubeconfig of whoever runs the program is not for the files of others. check linux, which reads a cluster and no files,
-// follows the current context as kubectl does; smoke, which starts privileged pods, does not.
+// clusterFlags name the cluster that a command asks, as kubectl's flags do. A command that reads files asks none unless the user
+// names it, because the user's kubeconfig must not be used for files from elsewhere. check linux, which reads a cluster and no
+// files, follows the current context as kubectl does; smoke, which starts privileged pods, does not.
 //
 // cli-runtime's ConfigFlags, which do the same, would link all of kustomize and the types of all of Kubernetes' APIs: a third of
 // this program's size. What loads the kubeconfig is the same library, client-go's clientcmd.
@@ -28,23 +28,23 @@ type clusterFlags struct {
 }
 
 // addTo adds the flags of a command that reads objects; why is what the management cluster is asked for.
-func (f *clusterFlags) addTo(cmd *cobra.Command, why string) {
-	f.addClusterTo(cmd, "management", why)
+func (f *clusterFlags) addTo(cmd *cobra.Command, purpose string) {
+	f.addClusterTo(cmd, "management", purpose)
 	cmd.Flags().StringVarP(&f.ofObjects, "namespace", "n", "",
 		"`NAMESPACE` of objects without a namespace; if it is not set, that of the cluster's context, or default")
 }
 
 // addClusterTo adds the flags that name a cluster of this kind.
-func (f *clusterFlags) addClusterTo(cmd *cobra.Command, kind, why string) {
+func (f *clusterFlags) addClusterTo(cmd *cobra.Command, kind, purpose string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the address of a "+kind+" cluster, "+why)
-	flags.StringVar(&f.context, "context", "", "`NAME` of a context of your kubeconfig, "+why)
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the address of a "+kind+" cluster, "+purpose)
+	flags.StringVar(&f.context, "context", "", "`NAME` of a context of your kubeconfig, "+purpose)
 	completes(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return f.contexts(), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// asked says whether the user named a cluster.
+// asked reports whether the user named a cluster.
 func (f *clusterFlags) asked() bool { return f.kubeconfig != "" || f.context != "" }
 
 // namespace is that of objects without one, as kubectl would choose it.
@@ -74,7 +74,7 @@ func (f *clusterFlags) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
 }
 
-// explain says which flags an error is about.
+// explain adds the flags that an error is about.
 func (f *clusterFlags) explain(err error) error {
 	if err == nil {
 		return nil

@@ -38,13 +38,13 @@ completion to its plugins: write clusterctl-windows, with a hyphen, to have it.`
 			if len(args) == 1 && shells[args[0]] != nil {
 				return nil
 			}
-			return &usageError{problem: unknownOf("a shell", names, args), of: cmd}
+			return &usageError{problem: unknownOf("a shell", names, args), cmd: cmd}
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return shells[args[0]](cmd.Root(), s.out) },
 	}
 }
 
-// completing says whether a shell asks what may follow.
+// completing reports whether a shell asks what may follow.
 func completing(arguments []string) bool {
 	return len(arguments) > 0 && (arguments[0] == cobra.ShellCompRequestCmd || arguments[0] == cobra.ShellCompNoDescRequestCmd)
 }
@@ -53,16 +53,16 @@ func completing(arguments []string) bool {
 // texts to a shell as they are.
 func unquoteUsages(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage = pflag.UnquoteUsage(flag) })
-	for _, one := range cmd.Commands() {
-		unquoteUsages(one)
+	for _, sub := range cmd.Commands() {
+		unquoteUsages(sub)
 	}
 }
 
-// unknownOf says which words there are where one of them is needed.
-func unknownOf(what string, known, args []string) error {
-	text := fmt.Sprintf("name %s: %s", what, strings.Join(known, ", "))
+// unknownOf names which words there are where one of them is needed.
+func unknownOf(subject string, choices, args []string) error {
+	text := fmt.Sprintf("name %s: %s", subject, strings.Join(choices, ", "))
 	if len(args) > 0 {
-		text += didYouMean(args[0], known)
+		text += didYouMean(args[0], choices)
 	}
 	return errors.New(text)
 }

@@ -43,7 +43,7 @@ func addNamespace(flags *pflag.FlagSet) *string {
 	return flags.StringP("namespace", "n", "default", "`NAMESPACE` of objects without a namespace")
 }
 
-// completes says what a shell offers for the value of a flag.
+// completes sets what a shell offers for the value of a flag.
 func completes(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	// It fails only for a flag that the command does not have, and a test completes each of ours.
 	_ = cmd.RegisterFlagCompletionFunc(flag, f)
@@ -79,15 +79,15 @@ func (f *fileFlags) machines() (names []string) {
 		return nil
 	}
 	_ = topology.Admit(found) // what it refuses has no names, and the command itself prints why
-	for _, one := range found.OfKind("Machine") {
-		names = append(names, one.Key.Name)
+	for _, object := range found.OfKind("Machine") {
+		names = append(names, object.Key.Name)
 	}
 	deployments, err := preview.Deployments(found)
 	if err != nil {
 		return nil
 	}
-	for _, one := range deployments {
-		names = append(names, one.Name+"-1")
+	for _, deployment := range deployments {
+		names = append(names, deployment.Name+"-1")
 	}
 	slices.Sort(names) // a shell asks twice with the same flags, so that each file is read twice
 	return slices.Compact(names)

@@ -16,7 +16,8 @@ var errInterrupted = errors.New("interrupted")
 var replacing sync.Mutex
 
 // interruptible returns a context that ends with the first Ctrl-C, so that calls are ended, a session is closed and a namespace
-// removed. The second one does not wait for that. A terminal that is closed is a Ctrl-C, unless nohup has said otherwise.
+// removed. The second Ctrl-C does not wait for that. A terminal that is closed counts as Ctrl-C, unless the program runs under
+// nohup.
 func interruptible(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
@@ -40,14 +41,14 @@ func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
 		value T
 		err   error
 	}
-	done := make(chan result, 1)
+	results := make(chan result, 1)
 	go func() {
 		value, err := work()
-		done <- result{value, err}
+		results <- result{value, err}
 	}()
 	var got result
 	select {
-	case got = <-done:
+	case got = <-results:
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {

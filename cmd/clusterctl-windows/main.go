@@ -2,11 +2,11 @@
 // with its cloud, and tries what pods of a cluster reach. It is a plugin of clusterctl, "clusterctl windows", and under the name
 // kubectl-capwin one of kubectl.
 //
-// The work is in the folders beside it: it reads objects from files and checks them as an API server would (objects), collects what the
-// controllers would and renders it (preview), describes the plan in sentences (words) below a summary (summary), compares two
-// versions of it (diff), prints what a cluster needs beside its pools (addons), asks a cloud (check) or a cluster (management),
-// tests a workload cluster (smoke), shows its progress (progress), and prints what it found (report). Its way to clusters is one
-// (remote), and what it prints goes through one place (screen).
+// The work is in the folders beside it: it reads objects from files and checks them as an API server would (objects), collects
+// what the controllers would and renders it (preview), describes the plan in sentences (words) below a summary (summary),
+// compares two versions of it (diff), prints what a cluster needs beside its pools (addons), asks a cloud (check) or a cluster
+// (management), tests a workload cluster (smoke), shows its progress (progress), and prints what it found (report). It reaches
+// clusters in one way (remote), and prints in one place (screen).
 //
 // Each command has a file of its own (root.go lists them), and is put together from three sets of flags: the files it reads
 // (fileflags.go), the cluster it asks (clusterflags.go) and the format of its findings (outputflags.go). A further check of
@@ -47,12 +47,12 @@ const (
 
 // run carries out the command line; its first argument is the program.
 func run(ctx context.Context, args []string, s streams) int {
-	klog.SetLogger(logr.Discard()) // what libraries log is for programs that run for long: a user is told by errors and findings
-	// Whoever prints, and whatever words of others are in it.
+	klog.SetLogger(logr.Discard()) // logs of libraries are for servers: a user reads errors and findings
+	// All output is cleaned, because it quotes files, servers and clouds.
 	s.out, s.err = screen.New(s.out), screen.New(s.err)
 	called := calledAs(args[0])
 	root := newRoot(called, s)
-	arguments := slices.Concat(called.before, args[1:])
+	arguments := slices.Concat(called.args, args[1:])
 	if completing(arguments) {
 		unquoteUsages(root)
 	}

@@ -9,18 +9,18 @@ import (
 const mostWrong = 2
 
 // didYouMean is the end of a sentence about a word that is unknown; empty if none of the known ones is like it.
-func didYouMean(word string, known []string) string {
-	best, least := "", mostWrong+1
+func didYouMean(word string, choices []string) string {
+	best, fewest := "", mostWrong+1
 	bare := strings.ToLower(strings.TrimLeft(word, "-"))
-	for _, one := range known {
-		name := strings.TrimLeft(one, "-")
+	for _, choice := range choices {
+		name := strings.TrimLeft(choice, "-")
 		wrong := lettersWrong(bare, name)
 		if len(bare) > 1 && strings.HasPrefix(name, bare) {
 			wrong = min(wrong, 1)
 		}
 		// A word of which most letters are wrong is another word.
-		if wrong < least && wrong < len(name) && wrong < max(len(bare), 2) {
-			best, least = one, wrong
+		if wrong < fewest && wrong < len(name) && wrong < max(len(bare), 2) {
+			best, fewest = choice, wrong
 		}
 	}
 	if best == "" {
@@ -36,14 +36,14 @@ func lettersWrong(a, b string) int {
 		row[j] = j
 	}
 	for i := range len(a) {
-		above := row[0]
+		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
-			wrong := above
+			wrong := diagonal
 			if a[i] != b[j] {
-				wrong = 1 + min(above, row[j], row[j+1])
+				wrong = 1 + min(diagonal, row[j], row[j+1])
 			}
-			above, row[j+1] = row[j+1], wrong
+			diagonal, row[j+1] = row[j+1], wrong
 		}
 	}
 	return row[len(b)]

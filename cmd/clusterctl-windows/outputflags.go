@@ -54,7 +54,7 @@ type choice struct {
 // String returns the value.
 func (c *choice) String() string { return c.value }
 
-// Type is what help says of the value.
+// Type is the help's text for the value.
 func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 
 // Set refuses other values.

@@ -16,12 +16,12 @@ var extensions = []string{".json", ".yaml", ".yml"}
 // pathsOf are the files that values of -f name, as kubectl reads them: a file with any extension, a pattern that the shell has
 // not replaced, and of a folder the files with one of the extensions, sorted, without those of its subfolders.
 func pathsOf(named []string) (paths []string, err error) {
-	for _, one := range named {
-		more, err := expanded(one)
+	for _, path := range named {
+		files, err := expanded(path)
 		if err != nil {
 			return nil, err
 		}
-		paths = append(paths, more...)
+		paths = append(paths, files...)
 	}
 	return paths, nil
 }
@@ -40,7 +40,7 @@ func expanded(named string) ([]string, error) {
 	case err == nil && info.IsDir():
 		return filesIn(named)
 	}
-	return []string{named}, nil // whoever opens it says what is wrong
+	return []string{named}, nil // opening it returns what is wrong
 }
 
 // matching are the files of a pattern. If there is none, the pattern is the name of a file that is missing.
@@ -49,12 +49,12 @@ func matching(pattern string) (paths []string, err error) {
 	if err != nil || len(matches) == 0 {
 		return []string{pattern}, nil //nolint:nilerr // because what is no pattern is a name
 	}
-	for _, one := range matches {
-		more, err := expanded(one)
+	for _, path := range matches {
+		files, err := expanded(path)
 		if err != nil {
 			return nil, err
 		}
-		paths = append(paths, more...)
+		paths = append(paths, files...)
 	}
 	return paths, nil
 }

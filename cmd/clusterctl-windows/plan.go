@@ -54,9 +54,9 @@ something differs or not.` +
 	cmd.RunE = func(*cobra.Command, []string) error {
 		switch {
 		case len(files.files) == 0:
-			return &usageError{problem: errNoFile, of: cmd}
+			return &usageError{problem: errNoFile, cmd: cmd}
 		case slices.Contains(files.files, "-") && slices.Contains(old, "-"):
-			return &usageError{problem: errOneInput, of: cmd}
+			return &usageError{problem: errOneInput, cmd: cmd}
 		case len(old) > 0:
 			return files.compare(cmd.Context(), fileFlags{files: old}, *namespace, s)
 		}
@@ -76,17 +76,18 @@ func (f *fileFlags) compare(ctx context.Context, old fileFlags, namespace string
 	work := progress.Start(s.err, 2)
 	defer work.End()
 	work.Step("reading the files")
-	after, err := f.read(ctx, namespace, s)
+	current, err := f.read(ctx, namespace, s)
 	if err != nil {
 		return err
 	}
-	before, err := old.read(ctx, namespace, s)
+	previous, err := old.read(ctx, namespace, s)
 	if err != nil {
 		return err
 	}
 	work.Step("comparing the plans")
 	text, err := await(ctx, func() (string, error) {
-		return diff.Text(diff.Side{Named: before.Source, Files: before}, diff.Side{Named: after.Source, Files: after}, f.machine)
+		left, right := diff.Side{Named: previous.Source, Files: previous}, diff.Side{Named: current.Source, Files: current}
+		return diff.Text(left, right, f.machine)
 	})
 	if err != nil {
 		return err

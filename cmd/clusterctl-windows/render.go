@@ -40,9 +40,9 @@ Ctrl-C leaves DIR as it was: all files are replaced, or none.` + aboutFiles,
 	cmd.RunE = func(*cobra.Command, []string) error {
 		switch {
 		case len(files.files) == 0:
-			return &usageError{problem: errNoFile, of: cmd}
+			return &usageError{problem: errNoFile, cmd: cmd}
 		case folder == "":
-			return &usageError{problem: errNoFolder, of: cmd}
+			return &usageError{problem: errNoFolder, cmd: cmd}
 		}
 		m, err := files.gather(cmd.Context(), *namespace, s)
 		if err != nil {
@@ -66,9 +66,9 @@ func render(ctx context.Context, m *preview.Machine, folder string, showSecrets 
 	if err := replace(ctx, folder, files); err != nil {
 		return err
 	}
-	for _, one := range files {
-		if one.Content != nil {
-			fmt.Fprintf(s.out, "%s: %d bytes, %s\n", filepath.Join(folder, one.Name), len(one.Content), one.About)
+	for _, file := range files {
+		if file.Content != nil {
+			fmt.Fprintf(s.out, "%s: %d bytes, %s\n", filepath.Join(folder, file.Name), len(file.Content), file.Description)
 		}
 	}
 	return nil

@@ -12,19 +12,19 @@ import (
 type calling struct {
 	// program is the name of the file, and shown what a user writes to run it.
 	program, shown string
-	// before are arguments that the name stands for.
-	before []string
+	// args are arguments that the name stands for.
+	args []string
 }
 
 func calledAs(path string) calling {
 	switch strings.TrimSuffix(filepath.Base(path), ".exe") {
 	case "kubectl-capwin":
-		return calling{program: "kubectl-capwin", shown: "kubectl capwin", before: []string{}}
+		return calling{program: "kubectl-capwin", shown: "kubectl capwin", args: []string{}}
 	case "kubectl_complete-capwin":
 		// kubectl runs the program of this name to complete a plugin's arguments: https://github.com/kubernetes/kubernetes/pull/105867.
-		return calling{program: "kubectl-capwin", shown: "kubectl capwin", before: []string{cobra.ShellCompRequestCmd}}
+		return calling{program: "kubectl-capwin", shown: "kubectl capwin", args: []string{cobra.ShellCompRequestCmd}}
 	}
-	return calling{program: "clusterctl-windows", shown: "clusterctl windows", before: []string{}}
+	return calling{program: "clusterctl-windows", shown: "clusterctl windows", args: []string{}}
 }
 
 // The groups of commands in the overview.
@@ -64,9 +64,9 @@ func newRoot(called calling, s streams) *cobra.Command {
 		asking:    {addonsCommand(s), checkCommand(s), smokeCommand(s)},
 		aboutUs:   {versionCommand(s), completionCommand(s)},
 	} {
-		for _, one := range commands {
-			one.GroupID = group
-			root.AddCommand(one)
+		for _, sub := range commands {
+			sub.GroupID = group
+			root.AddCommand(sub)
 		}
 	}
 	root.SetHelpCommand(helpCommand(root, aboutUs))
@@ -79,18 +79,18 @@ func newRoot(called calling, s streams) *cobra.Command {
 func shownAs(cmd *cobra.Command, shown string) {
 	cmd.Example = strings.ReplaceAll(cmd.Example, "PROGRAM", shown)
 	cmd.Long = strings.ReplaceAll(cmd.Long, "PROGRAM", shown)
-	for _, one := range cmd.Commands() {
-		shownAs(one, shown)
+	for _, sub := range cmd.Commands() {
+		shownAs(sub, shown)
 	}
 }
 
 // unknownCommand is an error if there is an argument where a command should be.
-func unknownCommand(of *cobra.Command, args []string) error {
+func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	return &usageError{
-		problem: fmt.Errorf("unknown command %q%s", args[0], didYouMean(args[0], namesOf(of))), of: of,
+		problem: fmt.Errorf("unknown command %q%s", args[0], didYouMean(args[0], namesOf(cmd))), cmd: cmd,
 	}
 }
 
@@ -103,14 +103,14 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Lookup("filename") != nil {
 		hint = manyFiles(args[0])
 	}
-	return &usageError{problem: fmt.Errorf("unexpected argument %q%s", args[0], hint), of: cmd}
+	return &usageError{problem: fmt.Errorf("unexpected argument %q%s", args[0], hint), cmd: cmd}
 }
 
 // namesOf the commands below one.
 func namesOf(cmd *cobra.Command) (names []string) {
-	for _, one := range cmd.Commands() {
-		if one.IsAvailableCommand() {
-			names = append(names, one.Name())
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
 		}
 	}
 	return names

@@ -16,8 +16,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/smoke"
 )
 
-// nobody is the value of --outwards that tries no connection out of the cluster.
-const nobody = "none"
+// noHost is the value of --outwards that tries no connection out of the cluster.
+const noHost = "none"
 
 // smokeTest is the command smoke.
 type smokeTest struct {
@@ -65,7 +65,7 @@ to get nodes/proxy; the rights of cluster-admin do.`,
 	}
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if err := c.complete(); err != nil {
-			return &usageError{problem: err, of: cmd}
+			return &usageError{problem: err, cmd: cmd}
 		}
 		return c.run(cmd.Context())
 	}
@@ -84,13 +84,13 @@ func (c *smokeTest) complete() error {
 		return fmt.Errorf("--timeout %s: a pod needs some time; write a duration such as 10m", c.options.Start)
 	}
 	switch c.outwards {
-	case nobody:
+	case noHost:
 		c.options.Outwards = ""
 	case "":
 		c.options.Outwards = serverOf(c.options.Registry)
 	default:
 		if _, _, err := readHostPort(c.outwards); err != nil {
-			return fmt.Errorf("--outwards %s: write HOST:PORT, such as example.com:443, or %s", c.outwards, nobody)
+			return fmt.Errorf("--outwards %s: write HOST:PORT, such as example.com:443, or %s", c.outwards, noHost)
 		}
 		c.options.Outwards = c.outwards
 	}
@@ -109,7 +109,7 @@ func serverOf(registry string) string {
 	return net.JoinHostPort(host, "443")
 }
 
-// errSmokeFailed ends the program with exitRefused; what was printed has said why.
+// errSmokeFailed ends the program with exitRefused; the findings that were printed have the reason.
 var errSmokeFailed = errors.New("not all connections of Windows pods hold: see what failed above")
 
 func (c *smokeTest) run(ctx context.Context) error {
@@ -137,7 +137,7 @@ func (c *smokeTest) run(ctx context.Context) error {
 	if found == nil {
 		return failed
 	}
-	list := report.New(found)
+	list := report.NewList(found)
 	if err := c.output.print(c.s, list); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *smokeTest) run(ctx context.Context) error {
 	return nil
 }
 
-// interrupted tells of a namespace that could not be removed, beside that the user has ended the program.
+// interrupted reports a namespace that could not be removed, beside that the user has ended the program.
 func (c *smokeTest) interrupted(failed error) error {
 	if left := smoke.Left(failed); left != nil {
 		screen.Note(c.s.err, "%v", left)

@@ -18,7 +18,7 @@ func TestOutwards(t *testing.T) {
 		expect.OK(t, c.complete())
 		expect.Same(t, registry, want, c.options.Outwards)
 	}
-	c := &smokeTest{cluster: clusterFlags{context: "c"}, options: smoke.Options{Registry: "r", Tag: "1", Start: 1}, outwards: nobody}
+	c := &smokeTest{cluster: clusterFlags{context: "c"}, options: smoke.Options{Registry: "r", Tag: "1", Start: 1}, outwards: noHost}
 	expect.OK(t, c.complete())
 	expect.Same(t, "none", "", c.options.Outwards)
 }

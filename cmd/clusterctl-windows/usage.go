@@ -12,7 +12,7 @@ import (
 // usageError is an invalid command line. What follows it is short: all of the help would hide it.
 type usageError struct {
 	problem error
-	of      *cobra.Command
+	cmd     *cobra.Command
 }
 
 // Error returns the problem without the help.
@@ -22,10 +22,10 @@ func (e *usageError) Error() string { return e.problem.Error() }
 func (e *usageError) Unwrap() error { return e.problem }
 
 func (e *usageError) help() string {
-	if !e.of.HasParent() {
-		return e.of.UsageString()
+	if !e.cmd.HasParent() {
+		return e.cmd.UsageString()
 	}
-	return fmt.Sprintf("Usage:\n%s\nRun \"%s --help\" for the details.\n", usageLines(e.of), e.of.CommandPath())
+	return fmt.Sprintf("Usage:\n%s\nRun \"%s --help\" for the details.\n", usageLines(e.cmd), e.cmd.CommandPath())
 }
 
 // usageLines are the command's, or those of the commands below it.
@@ -34,9 +34,9 @@ func usageLines(cmd *cobra.Command) string {
 		return "  " + cmd.UseLine() + "\n"
 	}
 	var lines strings.Builder
-	for _, one := range cmd.Commands() {
-		if one.IsAvailableCommand() {
-			lines.WriteString(usageLines(one))
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			lines.WriteString(usageLines(sub))
 		}
 	}
 	return lines.String()
@@ -74,24 +74,24 @@ func printCommands(cmd *cobra.Command) {
 	}
 	for _, group := range groups {
 		fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", group.Title)
-		for _, one := range cmd.Commands() {
-			if one.GroupID == group.ID && (one.IsAvailableCommand() || one.Name() == "help") {
-				fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %s\n", one.NamePadding(), one.Name(), one.Short)
+		for _, sub := range cmd.Commands() {
+			if sub.GroupID == group.ID && (sub.IsAvailableCommand() || sub.Name() == "help") {
+				fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
 			}
 		}
 	}
 }
 
-// flagError says what is wrong with a flag, and which one was meant.
+// flagError describes what is wrong with a flag, and suggests which one was meant.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		err = fmt.Errorf("%w%s", err, hintAt(unknown, cmd))
 	}
-	return &usageError{problem: err, of: cmd}
+	return &usageError{problem: err, cmd: cmd}
 }
 
-// hintAt says which flag may be meant instead of an unknown one. Letters behind a single dash are a flag each: several of them
-// may be the name of one.
+// hintAt suggests a flag instead of an unknown one. Letters behind a single dash are a flag each: several of them may be the name
+// of one.
 func hintAt(unknown *pflag.NotExistError, cmd *cobra.Command) string {
 	letters := unknown.GetSpecifiedShortnames()
 	switch {
@@ -122,21 +122,21 @@ func helpCommand(root *cobra.Command, group string) *cobra.Command {
 		Use: "help [COMMAND]", Short: "print the help of a command", Example: "  PROGRAM help plan", GroupID: group,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if of, _, err := root.Find(args); err == nil {
-				return namesOf(of), cobra.ShellCompDirectiveNoFileComp
+			if cmd, _, err := root.Find(args); err == nil {
+				return namesOf(cmd), cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			of, rest, err := root.Find(args)
+			cmd, rest, err := root.Find(args)
 			if err != nil {
 				return err
 			}
-			if err := unknownCommand(of, rest); err != nil {
+			if err := unknownCommand(cmd, rest); err != nil {
 				return err
 			}
-			of.InitDefaultHelpFlag()
-			return of.Help()
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
 		},
 	}
 }

@@ -22,7 +22,7 @@ const (
 type config struct {
 	// Server is the vCenter: host or host:port.
 	Server string `json:"server"`
-	// Exactly one of Thumbprint (SHA-256) and CAFile (PEM) says how the server is recognized.
+	// Exactly one of Thumbprint (SHA-256) and CAFile (PEM) identifies the server.
 	Thumbprint string `json:"thumbprint,omitempty"`
 	CAFile     string `json:"caFile,omitempty"`
 
@@ -30,9 +30,9 @@ type config struct {
 	// Limited is a user with the role that our managers are to have, and nothing else.
 	Limited *user `json:"limited,omitempty"`
 
-	// VSphere says where VMs are made, as spec.vsphere of a WindowsMachine does.
+	// VSphere is where VMs are made, as in spec.vsphere of a WindowsMachine.
 	VSphere infrav1.VSphereVM `json:"vsphere"`
-	// NoWindows says that the template is not Windows with cloudbase-init: no check waits for its guest.
+	// NoWindows is set if the template is not Windows with cloudbase-init: no check waits for its guest.
 	NoWindows bool `json:"noWindows,omitempty"`
 	// EarlierReport is the JSON of a run before the vCenter was restored from a backup.
 	EarlierReport string `json:"earlierReport,omitempty"`
@@ -93,16 +93,16 @@ func (u *user) readPassword(fromEnv, variable string) error {
 }
 
 func (c *config) check() error {
-	at := c.VSphere
+	v := c.VSphere
 	switch {
 	case c.Server == "":
 		return errors.New("server is missing; write the host of the vCenter")
 	case (c.Thumbprint == "") == (c.CAFile == ""):
 		return errors.New("write exactly one of thumbprint (SHA-256) and caFile")
-	case at.Datacenter == "" || at.Folder == "" || at.Image.Template == "":
+	case v.Datacenter == "" || v.Folder == "" || v.Image.Template == "":
 		return errors.New("vsphere.datacenter, vsphere.folder or vsphere.image.template is missing; use a folder for tests only")
 	}
-	for _, adapter := range at.NetworkInterfaces {
+	for _, adapter := range v.NetworkInterfaces {
 		if len(adapter.AddressesFromPools) > 0 {
 			return errors.New("vsphere.networkInterfaces[].addressesFromPools needs a cluster; leave it out, the VMs use DHCP")
 		}
@@ -111,9 +111,9 @@ func (c *config) check() error {
 }
 
 // credentials are as in the Secret of a WindowsMachine.
-func (c *config) credentials(of user) map[string][]byte {
+func (c *config) credentials(u user) map[string][]byte {
 	data := map[string][]byte{
-		"server": []byte(c.Server), "username": []byte(of.Username), "password": []byte(of.password()),
+		"server": []byte(c.Server), "username": []byte(u.Username), "password": []byte(u.password()),
 	}
 	if c.ca != "" {
 		data["ca.crt"] = []byte(c.ca)

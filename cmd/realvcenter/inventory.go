@@ -16,18 +16,18 @@ import (
 
 var instanceID = check{
 	name:   "instance-id",
-	does:   "reads the vCenter's instance UUID, and compares it with that of an earlier run",
+	effect: "reads the vCenter's instance UUID, and compares it with that of an earlier run",
 	relies: "account.Server in internal/cloud/vsphere/account.go; sameServer in controllers/machine/secrets.go",
 	decides: "the UUID is there, the product tells the same, and it is that of the report in earlierReport, from " +
 		"before a restore",
 	means: "A vCenter that is restored from a backup counts as another one: its machines stop with IdentityMismatch until " +
 		"status.vsphere.server and the annotation with the server's UUID are taken away from each.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		about, err := r.witness.about(ctx)
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		server, err := r.ours.Server(ctx, cloud.Key{})
+		server, err := r.account.Server(ctx, cloud.Key{})
 		if err != nil {
 			return unchecked("the product's account: %v", err)
 		}
@@ -38,61 +38,61 @@ var instanceID = check{
 		if r.config.EarlierReport == "" {
 			return outcome{notChecked, "the UUID is there; if this vCenter is restored one day, run again with earlierReport", seen}
 		}
-		before, err := readEarlier(r.config.EarlierReport)
+		earlier, err := readEarlier(r.config.EarlierReport)
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		seen["earlier"] = before.Instance
+		seen["earlier"] = earlier.Instance
 		return decide(seen, "it is the same as in the earlier report",
-			unless(before.Instance == seen["instance"], "it is another one than in the earlier report"))
+			require(earlier.Instance == seen["instance"], "it is another one than in the earlier report"))
 	},
 }
 
-func readEarlier(file string) (before report, err error) {
+func readEarlier(file string) (earlier report, err error) {
 	text, err := os.ReadFile(file)
 	if err == nil {
-		err = json.Unmarshal(text, &before)
+		err = json.Unmarshal(text, &earlier)
 	}
 	if err != nil {
-		return before, fmt.Errorf("read earlierReport: %w", err)
+		return earlier, fmt.Errorf("read earlierReport: %w", err)
 	}
-	return before, nil
+	return earlier, nil
 }
 
 var cloneIdentity = check{
 	name:   "clone-identity",
-	does:   "makes a VM as the product does, and reads its UUIDs and marks",
+	effect: "makes a VM as the product does, and reads its UUIDs and marks",
 	relies: "cloneSpec in internal/cloud/vsphere/clonespec.go; byID in look.go",
 	decides: "config.uuid and config.instanceUuid are those of the clone's spec, the marks are there, and FindByUuid " +
 		"finds the VM at once",
 	means: "The provider ID of the Node would not be that of the VM, and a VM might not be found again: do not use " +
 		"this release.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		have, err := r.witness.read(ctx, m.ref, "name", "config.uuid", "config.instanceUuid", keyed(markOwner), keyed(markProviderID))
+		props, err := r.witness.read(ctx, m.ref, "name", "config.uuid", "config.instanceUuid", keyed(markOwner), keyed(markProviderID))
 		if err != nil {
 			return unchecked("%v", err)
 		}
 		seen := map[string]string{"seconds to make it": fmt.Sprintf("%.0f", m.took.Seconds())}
 		return decide(seen, "the VM has the ids and marks that the clone asked for",
-			unless(have["config.uuid"] == m.id(), "config.uuid is another one"),
-			unless(have["config.instanceUuid"] == m.id(), "config.instanceUuid is another one"),
-			unless(have["name"] == m.Name, "the name is another one"),
-			unless(option(have[keyed(markOwner)]) == m.Key.String() && option(have[keyed(markProviderID)]) == m.ProviderID,
+			require(props["config.uuid"] == m.id(), "config.uuid is another one"),
+			require(props["config.instanceUuid"] == m.id(), "config.instanceUuid is another one"),
+			require(props["name"] == m.Name, "the name is another one"),
+			require(option(props[keyed(markOwner)]) == m.Key.String() && option(props[keyed(markProviderID)]) == m.ProviderID,
 				"the marks are not there"))
 	},
 }
 
 var adapters = check{
 	name:    "adapters-connected",
-	does:    "reads the network adapters of the VM",
+	effect:  "reads the network adapters of the VM",
 	relies:  "adapterChanges in internal/cloud/vsphere/adapters.go",
 	decides: "each adapter is connected and starts connected",
 	means:   "A node comes up without a network: GuestSilent or a join that fails. Send us what the template's adapters have.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
 			return unchecked("%v", err)
@@ -115,7 +115,7 @@ var adapters = check{
 			}
 		}
 		return decide(seen, "all adapters are connected",
-			unless(cards > 0, "the VM has no adapter"), unless(len(unplugged) == 0, "not connected: %s", strings.Join(unplugged, ", ")))
+			require(cards > 0, "the VM has no adapter"), require(len(unplugged) == 0, "not connected: %s", strings.Join(unplugged, ", ")))
 	},
 }
 
@@ -124,13 +124,13 @@ const checkKey = "guestinfo.capwin.check"
 
 var keyedPushes = check{
 	name:   "keyed-pushes",
-	does:   "watches single keys of extraConfig of the VM, and writes to them",
+	effect: "watches single keys of extraConfig of the VM, and writes to them",
 	relies: "setters and paths in internal/cloud/vsphere/vm.go; Watch in watch.go",
 	decides: "the filter is not refused, a change comes under the path that was asked for, other keys wake it for " +
 		"nothing, and the product sees it",
 	means: "The product does not see what guests report: phases are missing and machines are GuestSilent. If the filter is " +
 		"refused, nothing works at all: do not use this release.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
 			return unchecked("%v", err)
@@ -150,7 +150,7 @@ func (r *runner) watchKeys(ctx context.Context, m *machine) outcome {
 	if err != nil {
 		return unchecked("%v", err)
 	}
-	hints := r.ours.hinted(m.Key)
+	hints := r.account.hinted(m.Key)
 	if _, err := r.witness.setExtra(ctx, m.ref, checkKey, "one"); err != nil {
 		return unchecked("%v", err)
 	}
@@ -168,35 +168,35 @@ func (r *runner) watchKeys(ctx context.Context, m *machine) outcome {
 	}
 	seen := map[string]string{
 		"first values": paths(first), "after a change": paths(changed), "after a change of another key": paths(quiet),
-		"hints of the product": strconv.Itoa(r.ours.hinted(m.Key) - hints),
+		"hints of the product": strconv.Itoa(r.account.hinted(m.Key) - hints),
 	}
 	return decide(seen, "single keys are pushed under their paths",
-		unless(slices.ContainsFunc(first, func(u types.ObjectUpdate) bool { return valueIn(u, keyed(markOwner)) == m.Key.String() }),
+		require(slices.ContainsFunc(first, func(u types.ObjectUpdate) bool { return valueIn(u, keyed(markOwner)) == m.Key.String() }),
 			"the first values lack the mark"),
-		unless(slices.ContainsFunc(changed, isOurs), "the change did not come"),
-		unless(!slices.ContainsFunc(quiet, func(u types.ObjectUpdate) bool { return valueIn(u, path) != "" }),
+		require(slices.ContainsFunc(changed, isOurs), "the change did not come"),
+		require(!slices.ContainsFunc(quiet, func(u types.ObjectUpdate) bool { return valueIn(u, path) != "" }),
 			"a key came that had not changed"),
 		r.reportSeen(ctx, m))
 }
 
 // reportSeen writes what a guest reports, and has the product see it without being asked for anything but its VM.
 func (r *runner) reportSeen(ctx context.Context, m *machine) string {
-	before, err := r.ours.Observe(ctx, m.Machine)
+	vm, err := r.account.Observe(ctx, m.Machine)
 	if err != nil {
 		return fmt.Sprintf("the product does not see its VM: %v", err)
 	}
-	if before.Report != "" {
+	if vm.Report != "" {
 		return "" // the guest itself reports already, and the product has seen it
 	}
-	const told = `{"version":1,"uid":"realvcenter"}`
-	if _, err := r.witness.setExtra(ctx, m.ref, reportKey, told); err != nil {
+	const report = `{"version":1,"uid":"realvcenter"}`
+	if _, err := r.witness.setExtra(ctx, m.ref, reportKey, report); err != nil {
 		return err.Error()
 	}
-	err = until(ctx, r.times.poll, r.times.settle, func(ctx context.Context) (bool, error) {
-		vm, err := r.ours.Observe(ctx, m.Machine)
+	err = poll(ctx, r.times.poll, r.times.settle, func(ctx context.Context) (bool, error) {
+		vm, err := r.account.Observe(ctx, m.Machine)
 		return vm.Report != "", err
 	})
-	return unless(err == nil, "the product did not see the report of a guest: %v", err)
+	return require(err == nil, "the product did not see the report of a guest: %v", err)
 }
 
 func valueIn(u types.ObjectUpdate, path string) string {
@@ -209,10 +209,10 @@ func valueIn(u types.ObjectUpdate, path string) string {
 }
 
 // paths are the names of what came, each once.
-func paths(all []types.ObjectUpdate) string {
+func paths(updates []types.ObjectUpdate) string {
 	var names []string
-	for _, one := range all {
-		for _, change := range one.ChangeSet {
+	for _, u := range updates {
+		for _, change := range u.ChangeSet {
 			names = append(names, change.Name)
 		}
 	}
@@ -222,12 +222,12 @@ func paths(all []types.ObjectUpdate) string {
 
 var vmLeaves = check{
 	name:   "vm-leaves",
-	does:   "removes the VM as the product does, and watches it go",
+	effect: "removes the VM as the product does, and watches it go",
 	relies: "inventory.update in internal/cloud/vsphere/inventory.go; Delete in account.go",
 	decides: "the vCenter pushes leave for the VM in a view of all VMs, FindByUuid finds nothing then, and the product " +
 		"says that it is gone",
 	means: "Deletions are noticed late: machines stay in Deleting until the next look.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
 			return unchecked("%v", err)
@@ -249,10 +249,11 @@ var vmLeaves = check{
 			return unchecked("%v", err)
 		}
 		_, found := r.witness.byUUID(ctx, m.id())
-		_, observed := r.ours.Observe(ctx, m.Machine)
+		_, observed := r.account.Observe(ctx, m.Machine)
 		seen := map[string]string{"FindByUuid": fmt.Sprint(found), "the product": fmt.Sprint(observed)}
 		return decide(seen, "leave was pushed, and the VM is gone",
-			unless(slices.ContainsFunc(pushed, isLeave), "no leave was pushed"),
-			unless(is(found, errNoVM), "FindByUuid still finds it"), unless(is(observed, cloud.ErrNotFound), "the product still sees it"))
+			require(slices.ContainsFunc(pushed, isLeave), "no leave was pushed"),
+			require(isError(found, errNoVM), "FindByUuid still finds it"),
+			require(isError(observed, cloud.ErrNotFound), "the product still sees it"))
 	},
 }

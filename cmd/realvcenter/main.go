@@ -1,11 +1,11 @@
 // Command realvcenter proves or disproves, in a real vCenter, what no simulator can prove, and writes a report that can be sent
-// to us. It says first what it does, asks, and removes what it made. See docs/contributing/realvcenter.md.
+// to us. It first announces what it will do, asks, and removes what it made. See docs/contributing/realvcenter.md.
 //
-//	run.go       the story: connect, say, ask, check, remove, report
+//	run.go       the story: connect, announce, ask, check, remove, report
 //	checks.go    the list of all checks, in the order in which they run
 //	config.go    what the operator writes
 //	ours.go      the product's side: its account, and the VMs that it makes and removes
-//	witness.go   a second session, which looks at what the vCenter itself says; pushes.go is a collector of it
+//	witness.go   a second session, which reads the vCenter itself; pushes.go is a collector of it
 //	report.go    the report, without secrets
 //
 // Each check is in a file with others of its topic: inventory.go, tasks.go, role.go, restart.go, userdata.go, addresses.go and
@@ -42,7 +42,7 @@ what each check means.
 func main() {
 	o := options{out: os.Stdout, times: patientTimes}
 	file := flag.String("config", "realvcenter.yaml", "file with the vCenter, its user, and where VMs are made")
-	only := flag.String("only", "", "names of the checks to run or list, with commas between them; default: all")
+	names := flag.String("only", "", "names of the checks to run or list, with commas between them; default: all")
 	list := flag.Bool("list", false, "print the checks, and connect to nothing")
 	flag.BoolVar(&o.yes, "yes", false, "do not ask, except for the restart")
 	flag.BoolVar(&o.restart, "restart", false, "ask for a restart of the vCenter on the way, and check what is different after it")
@@ -59,11 +59,11 @@ func main() {
 		fmt.Println(version.Line("realvcenter"))
 		return
 	}
-	if *only != "" {
-		o.only = strings.Split(*only, ",")
+	if *names != "" {
+		o.names = strings.Split(*names, ",")
 	}
 	if *list {
-		exit(listChecks(os.Stdout, o.only))
+		exit(listChecks(os.Stdout, o.names))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program at once
@@ -81,8 +81,8 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-func listChecks(out io.Writer, only []string) error {
-	chosen, err := choose(checks, only)
+func listChecks(out io.Writer, names []string) error {
+	chosen, err := choose(checks, names)
 	describeAll(out, chosen)
 	return err
 }
@@ -96,8 +96,8 @@ func start(ctx context.Context, file string, o options) (err error) {
 		return err
 	}
 	failed := 0
-	for _, one := range r.Results {
-		if one.Verdict == doesNot {
+	for _, result := range r.Results {
+		if result.Verdict == doesNot {
 			failed++
 		}
 	}
@@ -132,7 +132,7 @@ func askOn(in *os.File) func(context.Context, string) bool {
 
 // times are how long something may take.
 type times struct {
-	// poll is the pause between two looks, settle how long a change of the vCenter's may take to be told.
+	// poll is the pause between two looks, settle how long a change may take until the vCenter reports it.
 	poll, settle time.Duration
 	// make is for a VM until it runs, guest for Windows until it reports, clean for the removal of all that was made.
 	make, guest, clean time.Duration

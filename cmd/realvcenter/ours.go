@@ -27,8 +27,8 @@ const (
 
 func nameOf(run string, n int) string { return fmt.Sprintf("cw-%s-%d", run, n) }
 
-// ours is the product at work for a user of the vCenter: its account and its watch.
-type ours struct {
+// productAccount is the product at work for a user of the vCenter: its account and its watch.
+type productAccount struct {
 	cloud.Cloud
 
 	mu    sync.Mutex
@@ -36,16 +36,16 @@ type ours struct {
 	ended error // why the last watch ended
 
 	stop func()
-	done sync.WaitGroup
+	wg   sync.WaitGroup
 }
 
 // newOurs makes an account and watches it, as the manager does.
-func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Duration) (*ours, error) {
+func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Duration) (*productAccount, error) {
 	account, err := vsphere.Provider{}.Connect(credentials)
 	if err != nil {
 		return nil, err
 	}
-	o := &ours{Cloud: account, hints: map[cloud.Key]int{}}
+	o := &productAccount{Cloud: account, hints: map[cloud.Key]int{}}
 	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx)) // VMs are removed after an interrupt, too
 	changed := func(keys ...cloud.Key) {
 		o.mu.Lock()
@@ -54,8 +54,8 @@ func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Dura
 			o.hints[key]++
 		}
 	}
-	o.done.Go(func() {
-		_ = until(ctx, pause, 0, func(ctx context.Context) (bool, error) {
+	o.wg.Go(func() {
+		_ = poll(ctx, pause, 0, func(ctx context.Context) (bool, error) {
 			err := account.Watch(ctx, changed)
 			o.mu.Lock()
 			defer o.mu.Unlock()
@@ -63,7 +63,7 @@ func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Dura
 			return false, nil
 		})
 	})
-	err = until(ctx, pause, firstList, func(context.Context) (bool, error) {
+	err = poll(ctx, pause, firstList, func(context.Context) (bool, error) {
 		return o.Health().Synced || o.whyUnwatched() != nil, nil
 	})
 	if err != nil {
@@ -76,19 +76,19 @@ func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Dura
 // firstList is how long the product may take to read the vCenter's VMs, without which it makes none.
 const firstList = 2 * time.Minute
 
-func (o *ours) close(ctx context.Context) {
+func (o *productAccount) close(ctx context.Context) {
 	o.stop()
-	o.done.Wait()
+	o.wg.Wait()
 	_ = o.Close(ctx) // a session that is not ended ends by itself
 }
 
-func (o *ours) hinted(key cloud.Key) int {
+func (o *productAccount) hinted(key cloud.Key) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.hints[key]
 }
 
-func (o *ours) whyUnwatched() error {
+func (o *productAccount) whyUnwatched() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.ended
@@ -97,10 +97,10 @@ func (o *ours) whyUnwatched() error {
 // machine is one that may have a VM.
 type machine struct {
 	cloud.Machine
-	by   *ours
-	ref  types.ManagedObjectReference
-	took time.Duration
-	gone bool
+	account *productAccount
+	ref     types.ManagedObjectReference
+	took    time.Duration
+	gone    bool
 }
 
 func (r *runner) spec() infrav1.WindowsMachineSpec {
@@ -108,18 +108,19 @@ func (r *runner) spec() infrav1.WindowsMachineSpec {
 }
 
 // newMachine notes a machine before it has a VM, so that what is made for it is removed, whatever comes between.
-func (r *runner) newMachine(n int, by *ours, userData []byte) (*machine, error) {
+func (r *runner) newMachine(n int, acct *productAccount, userData []byte) (*machine, error) {
 	object := &infrav1.WindowsMachine{Spec: r.spec()}
 	object.UID = k8stypes.UID(uuid.NewString())
-	who, err := vsphere.Provider{}.Identify(object)
+	identity, err := vsphere.Provider{}.Identify(object)
 	if err != nil {
 		return nil, err
 	}
-	who.Name = nameOf(r.id, n)
-	object.Spec.ProviderID = who.ProviderID
-	m := &machine{by: by, Machine: cloud.Machine{
-		Identity: who, Key: cloud.Key{Namespace: namespace, Name: who.Name}, Spec: object.Spec, UserData: cloud.UserData(userData).Read,
-		Proof: cloud.Proof{Asked: cloud.NeverAsked, Own: true},
+	identity.Name = nameOf(r.id, n)
+	object.Spec.ProviderID = identity.ProviderID
+	m := &machine{account: acct, Machine: cloud.Machine{
+		Identity: identity, Key: cloud.Key{Namespace: namespace, Name: identity.Name}, Spec: object.Spec,
+		UserData: cloud.UserData(userData).Read,
+		Proof:    cloud.Proof{Asked: cloud.NeverAsked, Own: true},
 	}}
 	r.machines = append(r.machines, m)
 	return m, nil
@@ -144,7 +145,7 @@ func (r *runner) newFirst(ctx context.Context) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := r.newMachine(forAll, r.ours, userData)
+	m, err := r.newMachine(forAll, r.account, userData)
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +166,8 @@ func (m *machine) id() string { return m.ProviderID[len("vsphere://"):] }
 func (m *machine) make(ctx context.Context, t times) error {
 	begin := time.Now()
 	defer func() { m.took = time.Since(begin) }()
-	return until(ctx, t.poll, t.make, func(ctx context.Context) (bool, error) {
-		vm, err := m.by.Ensure(ctx, m.Machine)
+	return poll(ctx, t.poll, t.make, func(ctx context.Context) (bool, error) {
+		vm, err := m.account.Ensure(ctx, m.Machine)
 		if err != nil && !mayPass(err) {
 			return false, err
 		}
@@ -177,10 +178,10 @@ func (m *machine) make(ctx context.Context, t times) error {
 	})
 }
 
-// remove has the product remove the VM, and waits until it says that nothing is left.
+// remove has the product remove the VM, and waits until it reports that nothing is left.
 func (m *machine) remove(ctx context.Context, pause time.Duration) error {
-	err := until(ctx, pause, 0, func(ctx context.Context) (bool, error) {
-		_, err := m.by.Delete(ctx, m.Machine)
+	err := poll(ctx, pause, 0, func(ctx context.Context) (bool, error) {
+		_, err := m.account.Delete(ctx, m.Machine)
 		if err == nil || mayPass(err) {
 			return false, nil
 		}
@@ -192,21 +193,21 @@ func (m *machine) remove(ctx context.Context, pause time.Duration) error {
 	return err
 }
 
-// mayPass says whether the controllers would try again soon.
+// mayPass reports whether the controllers would try again soon.
 func mayPass(err error) bool {
-	known, ok := errors.AsType[*cloud.Error](err)
-	return ok && (known.Kind == cloud.Transient || known.Kind == cloud.Throttled || known.Kind == cloud.Later)
+	classified, ok := errors.AsType[*cloud.Error](err)
+	return ok && (classified.Kind == cloud.Transient || classified.Kind == cloud.Throttled || classified.Kind == cloud.Later)
 }
 
-// until asks again until the answer is true or an error, for at most a limit, or without one if that is zero.
-func until(ctx context.Context, pause, limit time.Duration, ask func(context.Context) (bool, error)) error {
+// poll asks again until the answer is true or an error, for at most a limit, or without one if that is zero.
+func poll(ctx context.Context, pause, limit time.Duration, ask func(context.Context) (bool, error)) error {
 	if limit > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	for {
-		if done, err := ask(ctx); done || err != nil {
+		if ok, err := ask(ctx); ok || err != nil {
 			return err
 		}
 		timer := time.NewTimer(pause)

@@ -21,10 +21,10 @@ type pushes struct {
 
 // collectListed watches properties of the objects in a list, which can be changed later.
 func (w *witness) collectListed(
-	ctx context.Context, kind string, paths []string, of ...types.ManagedObjectReference,
+	ctx context.Context, kind string, paths []string, refs ...types.ManagedObjectReference,
 ) (*pushes, error) {
 	return ask(ctx, w, func(ctx context.Context, c *vim25.Client) (*pushes, error) {
-		view, err := methods.CreateListView(ctx, c, &types.CreateListView{This: *c.ServiceContent.ViewManager, Obj: of})
+		view, err := methods.CreateListView(ctx, c, &types.CreateListView{This: *c.ServiceContent.ViewManager, Obj: refs})
 		if err != nil {
 			return nil, err
 		}
@@ -75,24 +75,24 @@ func (p *pushes) free(ctx context.Context) {
 func (p *pushes) next(
 	ctx context.Context, limit time.Duration, good func(types.ObjectUpdate) bool,
 ) ([]types.ObjectUpdate, error) {
-	var all []types.ObjectUpdate
+	var updates []types.ObjectUpdate
 	for end := time.Now().Add(limit); ; {
-		some, err := p.once(ctx)
+		batch, err := p.wait(ctx)
 		if err != nil {
-			return all, err
+			return updates, err
 		}
-		all = append(all, some...)
-		if slices.ContainsFunc(some, good) {
-			return all, nil
+		updates = append(updates, batch...)
+		if slices.ContainsFunc(batch, good) {
+			return updates, nil
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
-			return all, ctx.Err()
+			return updates, ctx.Err()
 		}
 	}
 }
 
-// once waits for a second.
-func (p *pushes) once(ctx context.Context) ([]types.ObjectUpdate, error) {
+// wait waits for a second.
+func (p *pushes) wait(ctx context.Context) ([]types.ObjectUpdate, error) {
 	answer, err := ask(ctx, p.witness, func(ctx context.Context, c *vim25.Client) (*types.WaitForUpdatesExResponse, error) {
 		return methods.WaitForUpdatesEx(ctx, c, &types.WaitForUpdatesEx{
 			This: p.collector, Version: p.version, Options: &types.WaitOptions{MaxWaitSeconds: new(int32(1))},
@@ -102,11 +102,11 @@ func (p *pushes) once(ctx context.Context) ([]types.ObjectUpdate, error) {
 		return nil, err
 	}
 	p.version = answer.Returnval.Version
-	var all []types.ObjectUpdate
+	var updates []types.ObjectUpdate
 	for _, filter := range answer.Returnval.FilterSet {
-		all = append(all, filter.ObjectSet...)
+		updates = append(updates, filter.ObjectSet...)
 	}
-	return all, nil
+	return updates, nil
 }
 
 // relist changes the objects of a list.

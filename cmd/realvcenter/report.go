@@ -31,11 +31,11 @@ const (
 type report struct {
 	Format  int       `json:"format"`
 	Program string    `json:"program"`
-	At      time.Time `json:"at"`
+	Time    time.Time `json:"at"`
 	Run     string    `json:"run"`
 
-	// Server is a digest of its name, to tell reports apart; empty if that was not wanted. Instance is a digest of the instance
-	// UUID, which a later run compares.
+	// Server is a digest of its name, which distinguishes reports; empty if that was not wanted. Instance is a digest of the
+	// instance UUID, which a later run compares.
 	Server   string `json:"server,omitempty"`
 	Instance string `json:"instance"`
 	// Versions are those of vCenter, host, template and tools.
@@ -51,7 +51,7 @@ type report struct {
 type result struct {
 	Check   string  `json:"check"`
 	Verdict verdict `json:"verdict"`
-	Why     string  `json:"why"`
+	Reason  string  `json:"why"`
 	Seconds float64 `json:"seconds"`
 	// Seen is what the decision was made from.
 	Seen map[string]string `json:"seen,omitempty"`
@@ -113,8 +113,8 @@ func (r report) cleaned(clean func(string) string) report {
 	r.Versions = tidy(r.Versions)
 	r.Results = slices.Clone(r.Results)
 	for i := range r.Results {
-		one := &r.Results[i]
-		one.Why, one.Seen = cut(clean(one.Why)), tidy(one.Seen)
+		result := &r.Results[i]
+		result.Reason, result.Seen = cut(clean(result.Reason)), tidy(result.Seen)
 	}
 	return r
 }
@@ -122,8 +122,8 @@ func (r report) cleaned(clean func(string) string) report {
 // summary counts the verdicts.
 func (r report) summary() string {
 	counts := map[verdict]int{}
-	for _, one := range r.Results {
-		counts[one.Verdict]++
+	for _, result := range r.Results {
+		counts[result.Verdict]++
 	}
 	return fmt.Sprintf("%d checks: %d hold, %d do not hold, %d could not be checked",
 		len(r.Results), counts[holds], counts[doesNot], counts[notChecked])
@@ -131,22 +131,22 @@ func (r report) summary() string {
 
 // cut bounds a text that a server or a guest wrote, and makes it one line.
 func cut(text string) string {
-	const most = 600
+	const limit = 600
 	text = strings.Map(func(c rune) rune {
 		if c < ' ' {
 			return ' '
 		}
 		return c
 	}, text)
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "..."
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "..."
 	}
 	return text
 }
 
 // write the report as JSON for programs and as Markdown for people.
 func (r report) write(dir string) (names []string, err error) {
-	base := filepath.Join(dir, "realvcenter-"+r.At.UTC().Format("20060102-150405")+"-"+r.Run)
+	base := filepath.Join(dir, "realvcenter-"+r.Time.UTC().Format("20060102-150405")+"-"+r.Run)
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode report: %w", err)
@@ -161,7 +161,7 @@ func (r report) write(dir string) (names []string, err error) {
 
 func (r report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Checks in a real vCenter\n\nRun %s at %s, program %s.\n", r.Run, r.At.UTC().Format(time.RFC3339), r.Program)
+	fmt.Fprintf(&b, "# Checks in a real vCenter\n\nRun %s at %s, program %s.\n", r.Run, r.Time.UTC().Format(time.RFC3339), r.Program)
 	if r.Interrupted {
 		b.WriteString("\n**The run was interrupted.**\n")
 	}
@@ -178,16 +178,16 @@ func (r report) markdown() string {
 		row(name, r.Versions[name])
 	}
 	b.WriteString("\n| Check | Verdict | Why | s |\n| --- | --- | --- | --- |\n")
-	for _, one := range r.Results {
-		row(one.Check, string(one.Verdict), one.Why, fmt.Sprintf("%.1f", one.Seconds))
+	for _, result := range r.Results {
+		row(result.Check, string(result.Verdict), result.Reason, fmt.Sprintf("%.1f", result.Seconds))
 	}
-	for _, one := range r.Results {
-		fmt.Fprintf(&b, "\n## %s: %s\n\n", one.Check, one.Verdict)
-		if one.Means != "" {
-			fmt.Fprintf(&b, "%s\n\n", one.Means)
+	for _, result := range r.Results {
+		fmt.Fprintf(&b, "\n## %s: %s\n\n", result.Check, result.Verdict)
+		if result.Means != "" {
+			fmt.Fprintf(&b, "%s\n\n", result.Means)
 		}
-		for _, name := range slices.Sorted(maps.Keys(one.Seen)) {
-			fmt.Fprintf(&b, "- %s: %s\n", name, one.Seen[name])
+		for _, name := range slices.Sorted(maps.Keys(result.Seen)) {
+			fmt.Fprintf(&b, "- %s: %s\n", name, result.Seen[name])
 		}
 	}
 	if len(r.Left) > 0 {

@@ -15,12 +15,12 @@ import (
 
 var limitedRole = check{
 	name:    "limited-role",
-	does:    "makes and removes a VM as the limited user, and asks for the view of all VMs as that user",
+	effect:  "makes and removes a VM as the limited user, and asks for the view of all VMs as that user",
 	relies:  "all calls of internal/cloud/vsphere; newWatcher in watch.go begins with a view at the root folder",
 	decides: "the watch tells of all VMs, the VM is made, seen without a question, and removed",
 	means: "The role lacks a privilege that the product needs, or a limited user may not have the view at the root " +
 		"folder: see Why.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		if r.config.Limited == nil {
 			return unchecked("the config has no limited user")
 		}
@@ -36,20 +36,20 @@ func (r *runner) actLimited(ctx context.Context, credentials map[string][]byte) 
 	defer limited.close(context.WithoutCancel(ctx))
 	seen := map[string]string{"privileges at the root folder": limited.privileges(ctx, r.config.Limited.Username)}
 	rootView := limited.rootView(ctx)
-	them, err := newOurs(ctx, credentials, r.times.poll)
+	account, err := newOurs(ctx, credentials, r.times.poll)
 	if err != nil {
 		return unchecked("%v", err)
 	}
-	r.others = append(r.others, them) // for the removal at the end, should the one here fail
-	if _, err := them.Server(ctx, cloud.Key{}); err != nil {
+	r.accounts = append(r.accounts, account) // for the removal at the end, should the one here fail
+	if _, err := account.Server(ctx, cloud.Key{}); err != nil {
 		return outcome{doesNot, fmt.Sprintf("login: %v", err), seen}
 	}
-	synced := until(ctx, r.times.poll, r.times.settle, func(context.Context) (bool, error) { return them.Health().Synced, nil })
+	synced := poll(ctx, r.times.poll, r.times.settle, func(context.Context) (bool, error) { return account.Health().Synced, nil })
 	found := []string{
-		unless(rootView == nil, "the view at the root folder is refused: %v", rootView),
-		unless(synced == nil, "the watch does not tell of all VMs: %v", them.whyUnwatched()),
+		require(rootView == nil, "the view at the root folder is refused: %v", rootView),
+		require(synced == nil, "the watch does not tell of all VMs: %v", account.whyUnwatched()),
 	}
-	m, err := r.newMachine(byLimited, them, nil)
+	m, err := r.newMachine(byLimited, account, nil)
 	if err != nil {
 		return unchecked("%v", err)
 	}
@@ -58,7 +58,7 @@ func (r *runner) actLimited(ctx context.Context, credentials map[string][]byte) 
 	}
 	seen["seconds to make a VM"] = strconv.Itoa(int(m.took.Seconds()))
 	err = m.remove(ctx, r.times.poll)
-	return decide(seen, "the role is enough", append(found, unless(err == nil, "the VM could not be removed: %v", err))...)
+	return decide(seen, "the role is enough", append(found, require(err == nil, "the VM could not be removed: %v", err))...)
 }
 
 func (w *witness) rootView(ctx context.Context) error {
@@ -72,11 +72,11 @@ func (w *witness) rootView(ctx context.Context) error {
 	return err
 }
 
-// privileges says how many a user has at the root folder: a limited one has few.
+// privileges counts those that a user has at the root folder: a limited one has few.
 func (w *witness) privileges(ctx context.Context, name string) string {
 	found, err := ask(ctx, w, func(ctx context.Context, c *vim25.Client) ([]types.UserPrivilegeResult, error) {
-		at := []types.ManagedObjectReference{c.ServiceContent.RootFolder}
-		return object.NewAuthorizationManager(c).FetchUserPrivilegeOnEntities(ctx, at, name)
+		refs := []types.ManagedObjectReference{c.ServiceContent.RootFolder}
+		return object.NewAuthorizationManager(c).FetchUserPrivilegeOnEntities(ctx, refs, name)
 	})
 	if err != nil || len(found) == 0 {
 		return fmt.Sprintf("not known: %v", err)

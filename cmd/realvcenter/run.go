@@ -20,7 +20,7 @@ type options struct {
 	out    io.Writer
 	ask    func(context.Context, string) bool
 	dir    string
-	only   []string
+	names  []string
 	times  times
 
 	yes, restart, hideServer bool
@@ -33,24 +33,24 @@ type runner struct {
 	options
 	id      string
 	witness *witness
-	ours    *ours
+	account *productAccount
 	report  report
 
 	// machines are all that may have a VM; the first serves most checks.
 	machines []*machine
 	first    *machine
 	firstErr error
-	others   []*ours
+	accounts []*productAccount
 	guest    *ending
 	canary   string
 	private  map[string]string // names that were met on the way
 }
 
-// run connects, says what it will do, asks, checks, and removes what it made, however the checks end. It writes the report unless
-// nothing was done.
+// run connects, announces what it will do, asks, checks, and removes what it made, however the checks end. It writes the report
+// unless nothing was done.
 func run(ctx context.Context, o options) (report, error) {
 	r := &runner{options: o, id: newID(), canary: "canary-" + newID() + newID(), private: map[string]string{}}
-	chosen, err := choose(checks, o.only)
+	chosen, err := choose(checks, o.names)
 	if err != nil {
 		return report{}, err
 	}
@@ -90,12 +90,12 @@ func (r *runner) connect(ctx context.Context) (err error) {
 		r.witness.close(ctx)
 		return fmt.Errorf("log in to the vCenter: %w", err)
 	}
-	if r.ours, err = newOurs(ctx, credentials, r.times.poll); err != nil {
+	if r.account, err = newOurs(ctx, credentials, r.times.poll); err != nil {
 		r.witness.close(ctx)
 		return err
 	}
 	r.report = report{
-		Format: 1, Program: program(), At: time.Now(), Run: r.id, Instance: digest(about.InstanceUuid),
+		Format: 1, Program: program(), Time: time.Now(), Run: r.id, Instance: digest(about.InstanceUuid),
 		Versions: map[string]string{"vCenter": about.Version + " build " + about.Build, "API": about.ApiVersion},
 	}
 	if !r.hideServer {
@@ -106,7 +106,7 @@ func (r *runner) connect(ctx context.Context) (err error) {
 
 func (r *runner) leave(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	for _, o := range append(r.others, r.ours) {
+	for _, o := range append(r.accounts, r.account) {
 		o.close(ctx)
 	}
 	r.witness.close(ctx)
@@ -118,14 +118,14 @@ func (r *runner) agreed(ctx context.Context, question string) bool {
 	return r.yes || r.ask(ctx, question)
 }
 
-// announce says what will be done, before anything is.
+// announce prints what will be done, before anything is.
 func (r *runner) announce(chosen []check, left []*machine) {
-	at := r.config.VSphere
+	vcenter := r.config.VSphere
 	r.say("vCenter %s, version %s, as user %s; run %s. Checks:",
 		r.config.Server, r.report.Versions["vCenter"], r.config.Username, r.id)
 	describeAll(r.out, chosen)
 	r.say("These VMs will be made in folder %q of datacenter %q, from template %q, and removed at the end:",
-		at.Folder, at.Datacenter, at.Image.Template)
+		vcenter.Folder, vcenter.Datacenter, vcenter.Image.Template)
 	r.say("  %s  for all checks", nameOf(r.id, forAll))
 	if r.config.Limited != nil {
 		r.say("  %s  by the limited user", nameOf(r.id, byLimited))
@@ -151,18 +151,18 @@ func (r *runner) checkAll(ctx context.Context, chosen []check) {
 		begin := time.Now()
 		found := r.checkOne(ctx, c)
 		if ctx.Err() != nil && found.verdict != holds {
-			found = outcome{verdict: notChecked, why: "the run was interrupted"}
+			found = outcome{verdict: notChecked, reason: "the run was interrupted"}
 			r.report.Interrupted = true
 		}
-		one := result{
-			Check: c.name, Verdict: found.verdict, Why: found.why, Seen: found.seen,
+		entry := result{
+			Check: c.name, Verdict: found.verdict, Reason: found.reason, Seen: found.seen,
 			Seconds: time.Since(begin).Round(time.Millisecond).Seconds(),
 		}
 		if found.verdict == doesNot {
-			one.Means = c.means
+			entry.Means = c.means
 		}
-		r.report.Results = append(r.report.Results, one)
-		r.say("    %s: %s", one.Verdict, one.Why)
+		r.report.Results = append(r.report.Results, entry)
+		r.say("    %s: %s", entry.Verdict, entry.Reason)
 	}
 }
 
@@ -176,14 +176,14 @@ func (r *runner) checkOne(ctx context.Context, c check) (found outcome) {
 			found = unchecked("the check itself failed: %v", cause)
 		}
 	}()
-	return c.do(ctx, r)
+	return c.run(ctx, r)
 }
 
 // remove removes VMs as the product does, and returns the names of those that may be left.
-func (r *runner) remove(ctx context.Context, all []*machine) (left []string) {
+func (r *runner) remove(ctx context.Context, machines []*machine) (left []string) {
 	ctx, cancel := context.WithTimeout(ctx, r.times.clean)
 	defer cancel()
-	for _, m := range slices.Backward(all) {
+	for _, m := range slices.Backward(machines) {
 		if m.gone {
 			continue
 		}
@@ -198,7 +198,7 @@ func (r *runner) remove(ctx context.Context, all []*machine) (left []string) {
 }
 
 // leftovers are the VMs of earlier runs, by their marks. VMs of a run that is under way elsewhere are among them: the operator
-// says what becomes of them.
+// decides what becomes of them.
 func (r *runner) leftovers(ctx context.Context) (left []*machine, err error) {
 	marked, err := r.witness.marked(ctx)
 	for _, found := range marked {
@@ -206,7 +206,7 @@ func (r *runner) leftovers(ctx context.Context) (left []*machine, err error) {
 			left = append(left, &machine{Machine: cloud.Machine{
 				Identity: cloud.Identity{Name: found.name, ProviderID: found.providerID}, Key: found.owner, Spec: r.spec(),
 				Proof: cloud.Proof{Asked: cloud.Existed, Own: true},
-			}, by: r.ours})
+			}, account: r.account})
 		}
 	}
 	return left, err
@@ -215,11 +215,11 @@ func (r *runner) leftovers(ctx context.Context) (left []*machine, err error) {
 func (r *runner) finish() (report, error) {
 	private := r.config.private()
 	maps.Copy(private, r.private)
-	told := r.report.cleaned(cleaner(private))
-	names, err := told.write(r.dir)
-	r.say("%s", told.summary())
+	report := r.report.cleaned(cleaner(private))
+	names, err := report.write(r.dir)
+	r.say("%s", report.summary())
 	for _, name := range names {
 		r.say("report: %s", name)
 	}
-	return told, err
+	return report, err
 }

@@ -90,7 +90,7 @@ func TestWholeRun(t *testing.T) {
 	expect.Same(t, "verdicts", want, verdicts(told))
 	expect.Same(t, "VMs", before, s.VMs())
 	for _, one := range told.Results {
-		if one.Why == "" {
+		if one.Reason == "" {
 			t.Errorf("%s says nothing", one.Check)
 		}
 	}
@@ -133,8 +133,8 @@ func TestRemovedAfterAFailure(t *testing.T) {
 	s := newStage(t)
 	all := checks
 	defer func() { checks = all }()
-	checks = []check{cloneIdentity, {name: "falls over", do: func(context.Context, *runner) outcome { panic("oh") }}, {
-		name: "fails", do: func(context.Context, *runner) outcome { return decide(nil, "", "it is wrong") }, means: "trouble",
+	checks = []check{cloneIdentity, {name: "falls over", run: func(context.Context, *runner) outcome { panic("oh") }}, {
+		name: "fails", run: func(context.Context, *runner) outcome { return decide(nil, "", "it is wrong") }, means: "trouble",
 	}}
 	told := expect.Got(run(t.Context(), s.options))(t)
 	want := map[string]verdict{"clone-identity": holds, "falls over": notChecked, "fails": doesNot}
@@ -179,12 +179,12 @@ func TestLeftovers(t *testing.T) {
 	s := newStage(t)
 	killed := &runner{options: s.options, id: "000000"}
 	expect.OK(t, killed.connect(t.Context()))
-	m := expect.Got(killed.newMachine(forAll, killed.ours, nil))(t)
+	m := expect.Got(killed.newMachine(forAll, killed.account, nil))(t)
 	expect.OK(t, m.make(t.Context(), s.times))
 	killed.leave(t.Context())
 	before := s.VMs()
 
-	s.yes, s.only = false, []string{"instance-id"}
+	s.yes, s.names = false, []string{"instance-id"}
 	var asked []string
 	s.ask = func(_ context.Context, question string) bool {
 		asked = append(asked, question)
@@ -210,7 +210,7 @@ func TestAsksFirst(t *testing.T) {
 	})
 	s.yes, s.ask = false, func(context.Context, string) bool { return false }
 	_, err := run(t.Context(), s.options)
-	if err == nil || !is(err, errNotAgreed) {
+	if err == nil || !isError(err, errNotAgreed) {
 		t.Errorf("run ended with %v", err)
 	}
 	for _, said := range []string{"clone-identity", vcenter.Template, vcenter.Folder, s.config.Server, vcenter.Username} {
@@ -228,7 +228,7 @@ func TestAsksFirst(t *testing.T) {
 // A vCenter that restarts: sessions end, and the VM is found again.
 func TestRestart(t *testing.T) {
 	s := newStage(t)
-	s.restart, s.only = true, []string{"find-after-restart"}
+	s.restart, s.names = true, []string{"find-after-restart"}
 	s.times.settle = 200 * time.Millisecond
 	s.ask = func(context.Context, string) bool { s.EndSessions(); return true }
 	expect.Same(t, "verdicts", map[string]verdict{"find-after-restart": holds}, verdicts(expect.Got(run(t.Context(), s.options))(t)))
@@ -238,7 +238,7 @@ func TestRestart(t *testing.T) {
 // The instance UUID of an earlier report is compared.
 func TestEarlierReport(t *testing.T) {
 	s := newStage(t)
-	s.only = []string{"instance-id"}
+	s.names = []string{"instance-id"}
 	first := expect.Got(run(t.Context(), s.options))(t)
 	compare := func(want verdict) {
 		t.Helper()
@@ -257,7 +257,7 @@ var namedFile = regexp.MustCompile(`\S+/\S+\.(?:go|ps1|md)\b`)
 func TestChecksAreDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range checks {
-		if slices.Contains([]string{c.name, c.does, c.relies, c.decides, c.means}, "") || seen[c.name] || c.do == nil {
+		if slices.Contains([]string{c.name, c.effect, c.relies, c.decides, c.means}, "") || seen[c.name] || c.run == nil {
 			t.Errorf("check %q lacks something, or its name is another's", c.name)
 		}
 		seen[c.name] = true
@@ -278,7 +278,7 @@ func TestChecksAreDescribed(t *testing.T) {
 func TestPage(t *testing.T) {
 	page := string(expect.Got(os.ReadFile("../../docs/contributing/realvcenter.md"))(t))
 	for _, c := range checks {
-		row := "| `" + c.name + "` | " + c.does + " | " + c.means + " |\n"
+		row := "| `" + c.name + "` | " + c.effect + " | " + c.means + " |\n"
 		if !strings.Contains(page, row) {
 			t.Errorf("docs/contributing/realvcenter.md lacks the row\n%s", row)
 		}

@@ -10,16 +10,16 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-func is(err, target error) bool { return errors.Is(err, target) }
+func isError(err, target error) bool { return errors.Is(err, target) }
 
 var powerOn = check{
 	name:    "power-on",
-	does:    "reads which tasks switched the VM on, and whether DRS had a part in it",
+	effect:  "reads which tasks switched the VM on, and whether DRS had a part in it",
 	relies:  "nextWithVM in internal/cloud/vsphere/next.go: a VM that was just cloned is given time to be switched on",
 	decides: "the VM was switched on once: no task that switches it on has failed, and no two have succeeded",
 	means: "The product and DRS switch a VM on at the same time: a task TaskInProgress fails in the vCenter, and " +
 		"CloudReachable flaps.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
 			return unchecked("%v", err)
@@ -41,7 +41,7 @@ var powerOn = check{
 			}
 		}
 		found := decide(seen, "it was switched on once",
-			unless(bad == 0, "%d tasks that switch it on failed", bad), unless(good <= 1, "%d tasks switched it on", good))
+			require(bad == 0, "%d tasks that switch it on failed", bad), require(good <= 1, "%d tasks switched it on", good))
 		if found.verdict == holds && drs != "on" {
 			return outcome{notChecked, "it was switched on once, but the cluster has no DRS", seen}
 		}
@@ -55,18 +55,18 @@ func (r *runner) tasksOf(ctx context.Context, vm types.ManagedObjectReference) (
 	if err != nil {
 		return nil, err
 	}
-	var all []types.TaskInfo
+	var infos []types.TaskInfo
 	for _, ref := range refs.ManagedObjectReference {
 		info, err := property[types.TaskInfo](ctx, r.witness, ref, "info")
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, info)
+		infos = append(infos, info)
 	}
-	return all, nil
+	return infos, nil
 }
 
-// hasDRS says whether the VM's cluster has DRS: on, off, or why this is not known.
+// hasDRS returns whether the VM's cluster has DRS: on, off, or why this is not known.
 func (r *runner) hasDRS(ctx context.Context, vm types.ManagedObjectReference) string {
 	host, err := property[types.ManagedObjectReference](ctx, r.witness, vm, "runtime.host")
 	if err != nil || host.Value == "" {
@@ -93,11 +93,11 @@ func cause(reason types.BaseTaskReason) string {
 
 var taskLeaves = check{
 	name:    "task-leaves",
-	does:    "follows an ended task in a list, and takes it off the list",
+	effect:  "follows an ended task in a list, and takes it off the list",
 	relies:  "taskView in internal/cloud/vsphere/views.go; ledger.update in ledger.go ignores it",
 	decides: "the vCenter pushes leave for the task, as the simulator of our tests does",
 	means:   "The simulator of our tests pushes more than your vCenter does. That is harmless: the product does not need this push.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
 			return unchecked("%v", err)
@@ -119,21 +119,21 @@ var taskLeaves = check{
 			return unchecked("%v", err)
 		}
 		isLeave := func(u types.ObjectUpdate) bool { return u.Obj == task && u.Kind == types.ObjectUpdateKindLeave }
-		then, err := p.next(ctx, r.times.settle, isLeave)
+		leave, err := p.next(ctx, r.times.settle, isLeave)
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		seen := map[string]string{"listed": kinds(first), "taken off": kinds(then)}
+		seen := map[string]string{"listed": kinds(first), "taken off": kinds(leave)}
 		return decide(seen, "leave was pushed",
-			unless(len(first) > 0, "a task that had ended was not told when it was listed"),
-			unless(slices.ContainsFunc(then, isLeave), "nothing was pushed when it was taken off the list"))
+			require(len(first) > 0, "a task that had ended was not told when it was listed"),
+			require(slices.ContainsFunc(leave, isLeave), "nothing was pushed when it was taken off the list"))
 	},
 }
 
-func kinds(all []types.ObjectUpdate) string {
+func kinds(updates []types.ObjectUpdate) string {
 	var names []string
-	for _, one := range all {
-		names = append(names, string(one.Kind))
+	for _, u := range updates {
+		names = append(names, string(u.Kind))
 	}
 	return strings.Join(names, ", ")
 }

@@ -17,19 +17,19 @@ var errVanished = cloud.ErrNotFound
 
 var userDataGone = check{
 	name:   "user-data-gone",
-	does:   "has the product take the user data out of the VM, and restarts Windows after that",
+	effect: "has the product take the user data out of the VM, and restarts Windows after that",
 	relies: "erase in internal/cloud/vsphere/tasks.go; docs/decisions/009-user-data-leaves-the-vm.md",
 	decides: "the keys are gone and the metadata stay; after the restart Windows has its name, cloudbase-init runs " +
 		"nothing again, and the agent reports",
 	means: "A node may not come up after a restart, or be set up again. Do not use this release with this image, and " +
 		"send us cloudbase-init's log.",
-	do: func(ctx context.Context, r *runner) outcome {
+	run: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		if against := r.takeAway(ctx, m); against != "" {
-			return decide(nil, "", against)
+		if fault := r.takeAway(ctx, m); fault != "" {
+			return decide(nil, "", fault)
 		}
 		end := r.guestEnd(ctx)
 		if end.report == nil {
@@ -39,12 +39,12 @@ var userDataGone = check{
 	},
 }
 
-// takeAway has the product take the user data away, and says what is wrong with what is left.
+// takeAway has the product take the user data away, and returns what is wrong with the rest.
 func (r *runner) takeAway(ctx context.Context, m *machine) string {
 	settled := m.Machine
 	settled.Settled = true
-	err := until(ctx, r.times.poll, r.times.settle, func(ctx context.Context) (bool, error) {
-		vm, err := r.ours.Ensure(ctx, settled)
+	err := poll(ctx, r.times.poll, r.times.settle, func(ctx context.Context) (bool, error) {
+		vm, err := r.account.Ensure(ctx, settled)
 		if err != nil && mayPass(err) {
 			err = nil
 		}
@@ -53,26 +53,26 @@ func (r *runner) takeAway(ctx context.Context, m *machine) string {
 	if err != nil {
 		return fmt.Sprintf("the product did not take the user data away: %v", err)
 	}
-	all, err := property[types.ArrayOfOptionValue](ctx, r.witness, m.ref, "config.extraConfig")
+	options, err := property[types.ArrayOfOptionValue](ctx, r.witness, m.ref, "config.extraConfig")
 	if err != nil {
 		return err.Error()
 	}
-	has := func(key string) bool {
-		return slices.ContainsFunc(all.OptionValue, func(o types.BaseOptionValue) bool {
+	contains := func(key string) bool {
+		return slices.ContainsFunc(options.OptionValue, func(o types.BaseOptionValue) bool {
 			return o.GetOptionValue().Key == key && o.GetOptionValue().Value != ""
 		})
 	}
 	switch {
-	case has(userDataKey) || has(userDataKey+".encoding"):
+	case contains(userDataKey) || contains(userDataKey+".encoding"):
 		return "the user data is still in the VM"
-	case !has(metadataKey):
+	case !contains(metadataKey):
 		return "the metadata is gone, too"
 	}
 	return ""
 }
 
 // startAgain restarts the VM hard, as a host that fails does, and waits for the agent's report about that start.
-func (r *runner) startAgain(ctx context.Context, m *machine, before plan.Report) outcome {
+func (r *runner) startAgain(ctx context.Context, m *machine, earlier plan.Report) outcome {
 	task, err := ask(ctx, r.witness, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
 		return object.NewVirtualMachine(c, m.ref).Reset(ctx)
 	})
@@ -83,8 +83,8 @@ func (r *runner) startAgain(ctx context.Context, m *machine, before plan.Report)
 		return unchecked("the VM could not be restarted: %v", err)
 	}
 	r.say("    Windows restarts")
-	after, err := r.await(ctx, m, func(told plan.Report) bool {
-		return told.Boot != nil && (told.Boot.State == plan.StateSucceeded || told.Boot.State == plan.StateFailed)
+	later, err := r.await(ctx, m, func(report plan.Report) bool {
+		return report.Boot != nil && (report.Boot.State == plan.StateSucceeded || report.Boot.State == plan.StateFailed)
 	})
 	if err != nil {
 		return outcome{doesNot, fmt.Sprintf("after the restart the agent did not report: %v", err), nil}
@@ -93,9 +93,9 @@ func (r *runner) startAgain(ctx context.Context, m *machine, before plan.Report)
 	if err != nil {
 		return unchecked("%v", err)
 	}
-	seen := map[string]string{"start": string(after.Boot.State), "bootstrap": string(after.State)}
+	seen := map[string]string{"start": string(later.Boot.State), "bootstrap": string(later.State)}
 	return decide(seen, "Windows starts without its user data",
-		unless(after.UID == before.UID && after.State == before.State, "the bootstrap ran again"),
-		unless(after.Boot.State == plan.StateSucceeded, "the start failed: %s %s", after.Boot.Reason, after.Boot.Message),
-		unless(sameHost(name, m.Name), "Windows has another name"))
+		require(later.UID == earlier.UID && later.State == earlier.State, "the bootstrap ran again"),
+		require(later.Boot.State == plan.StateSucceeded, "the start failed: %s %s", later.Boot.Reason, later.Boot.Message),
+		require(sameHost(name, m.Name), "Windows has another name"))
 }

@@ -120,7 +120,7 @@ func TestWindows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			s.times.guest, s.only = time.Minute, windows
+			s.times.guest, s.names = time.Minute, windows
 			s.out = &guest{stage: s, t: t, answers: c.answers, behind: c.behind}
 			told := expect.Got(run(t.Context(), s.options))(t)
 			want := map[string]verdict{}
@@ -153,6 +153,6 @@ func TestJudgeFiles(t *testing.T) {
 			kept[file] = base64.StdEncoding.EncodeToString([]byte(text))
 		}
 		found := judgeFiles(kept, "canary")
-		expect.Same(t, fmt.Sprintf("%s (%s)", name, found.why), c.want, found.verdict)
+		expect.Same(t, fmt.Sprintf("%s (%s)", name, found.reason), c.want, found.verdict)
 	}
 }

@@ -40,8 +40,8 @@ func (w *witness) close(ctx context.Context) { _ = w.session.Close(ctx) } // it 
 // ask makes a call.
 func ask[T any](ctx context.Context, w *witness, call func(context.Context, *vim25.Client) (T, error)) (T, error) {
 	answer, err := session.Do(ctx, w.session, call)
-	if known, ok := errors.AsType[*cloud.Error](err); ok && known.Err != nil {
-		err = fmt.Errorf("%w (%w)", err, known.Err) // the fault itself, for the report
+	if classified, ok := errors.AsType[*cloud.Error](err); ok && classified.Err != nil {
+		err = fmt.Errorf("%w (%w)", err, classified.Err) // the fault itself, for the report
 	}
 	return answer, err
 }
@@ -51,17 +51,17 @@ func (w *witness) about(ctx context.Context) (types.AboutInfo, error) {
 }
 
 // read properties of an object; one without a value is left out.
-func (w *witness) read(ctx context.Context, of types.ManagedObjectReference, paths ...string) (map[string]any, error) {
-	all, err := ask(ctx, w, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
-		return session.Read(ctx, c, session.Source{Object: of}, of.Type, paths...)
+func (w *witness) read(ctx context.Context, ref types.ManagedObjectReference, paths ...string) (map[string]any, error) {
+	objects, err := ask(ctx, w, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
+		return session.Read(ctx, c, session.Source{Object: ref}, ref.Type, paths...)
 	})
-	return all[of], err
+	return objects[ref], err
 }
 
 // property reads one property; the zero value if there is none.
-func property[T any](ctx context.Context, w *witness, of types.ManagedObjectReference, path string) (value T, err error) {
-	all, err := w.read(ctx, of, path)
-	value, _ = all[path].(T)
+func property[T any](ctx context.Context, w *witness, ref types.ManagedObjectReference, path string) (value T, err error) {
+	props, err := w.read(ctx, ref, path)
+	value, _ = props[path].(T)
 	return value, err
 }
 
@@ -95,7 +95,7 @@ type marked struct {
 
 // marked lists the VMs with the product's marks that the user may see.
 func (w *witness) marked(ctx context.Context) ([]marked, error) {
-	all, err := ask(ctx, w, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
+	objects, err := ask(ctx, w, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
 		view, err := methods.CreateContainerView(ctx, c, allVMs(c))
 		if err != nil {
 			return nil, err
@@ -105,10 +105,10 @@ func (w *witness) marked(ctx context.Context) ([]marked, error) {
 			"name", keyed(markOwner), keyed(markProviderID))
 	})
 	var found []marked
-	for _, one := range all {
-		name, _ := one["name"].(string)
-		if space, machine, ok := strings.Cut(option(one[keyed(markOwner)]), "/"); ok {
-			found = append(found, marked{name, option(one[keyed(markProviderID)]), cloud.Key{Namespace: space, Name: machine}})
+	for _, props := range objects {
+		name, _ := props["name"].(string)
+		if space, machine, ok := strings.Cut(option(props[keyed(markOwner)]), "/"); ok {
+			found = append(found, marked{name, option(props[keyed(markProviderID)]), cloud.Key{Namespace: space, Name: machine}})
 		}
 	}
 	return found, err
@@ -151,7 +151,7 @@ func (w *witness) setExtra(
 
 // ended waits for the end of a short task.
 func (w *witness) ended(ctx context.Context, task types.ManagedObjectReference) error {
-	return until(ctx, taskPause, taskLimit, func(ctx context.Context) (bool, error) {
+	return poll(ctx, taskPause, taskLimit, func(ctx context.Context) (bool, error) {
 		info, err := property[types.TaskInfo](ctx, w, task, "info")
 		if err == nil && info.State == types.TaskInfoStateError {
 			err = fmt.Errorf("task %s: %s", info.DescriptionId, info.Error.LocalizedMessage)
@@ -162,23 +162,23 @@ func (w *witness) ended(ctx context.Context, task types.ManagedObjectReference) 
 
 // readVersions notes what the VM runs on.
 func (r *runner) readVersions(ctx context.Context, m *machine) error {
-	have, err := r.witness.read(ctx, m.ref, "config.version", "config.guestId", "guest.toolsVersion", "runtime.host")
+	values, err := r.witness.read(ctx, m.ref, "config.version", "config.guestId", "guest.toolsVersion", "runtime.host")
 	if err != nil {
 		return err
 	}
 	for name, path := range map[string]string{
 		"virtual hardware": "config.version", "guest OS": "config.guestId", "VMware Tools": "guest.toolsVersion",
 	} {
-		if text, ok := have[path].(string); ok {
+		if text, ok := values[path].(string); ok {
 			r.report.Versions[name] = text
 		}
 	}
-	host, _ := have["runtime.host"].(types.ManagedObjectReference)
+	host, _ := values["runtime.host"].(types.ManagedObjectReference)
 	if product, err := property[types.AboutInfo](ctx, r.witness, host, "config.product"); err == nil { // many may not see hosts
 		r.report.Versions["ESXi"] = product.Version + " build " + product.Build
 	}
-	for of, word := range map[types.ManagedObjectReference]string{host: "HOST", r.parent(ctx, host): "CLUSTER"} {
-		if name, err := property[string](ctx, r.witness, of, "name"); err == nil {
+	for ref, word := range map[types.ManagedObjectReference]string{host: "HOST", r.parent(ctx, host): "CLUSTER"} {
+		if name, err := property[string](ctx, r.witness, ref, "name"); err == nil {
 			r.private[name] = word
 			short, _, _ := strings.Cut(name, ".")
 			r.private[short] = word
@@ -187,8 +187,8 @@ func (r *runner) readVersions(ctx context.Context, m *machine) error {
 	return nil
 }
 
-func (r *runner) parent(ctx context.Context, of types.ManagedObjectReference) types.ManagedObjectReference {
+func (r *runner) parent(ctx context.Context, ref types.ManagedObjectReference) types.ManagedObjectReference {
 	// One that the account may not see has no name for it either.
-	parent, _ := property[types.ManagedObjectReference](ctx, r.witness, of, "parent")
+	parent, _ := property[types.ManagedObjectReference](ctx, r.witness, ref, "parent")
 	return parent
 }

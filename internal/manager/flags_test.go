@@ -170,7 +170,7 @@ func TestFlagsPage(t *testing.T) {
 	})
 	listed := map[string]string{}
 	rows := regexp.MustCompile("(?m)^\\| `(--[a-z-]+)` \\| (?:`(.*)` )?\\| \\S.* \\|$")
-	for _, row := range rows.FindAllStringSubmatch(string(expect.Got(os.ReadFile("../../" + flagsPage))(t)), -1) {
+	for _, row := range rows.FindAllStringSubmatch(string(expect.Got(os.ReadFile("../../"+flagsPage))(t)), -1) {
 		listed[row[1]] = row[2]
 	}
 	expect.Same(t, "flags of "+flagsPage, want, listed)

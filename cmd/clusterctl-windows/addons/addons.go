@@ -1,6 +1,6 @@
-// Package addons says what a cluster needs beside its pools, so that pods run on the Windows nodes of these: kube-proxy where no
-// service of the node is one, RuntimeClasses, csi-proxy, and settings of a Calico that is there. Everything follows from what
-// the pools are.
+// Package addons computes what a cluster needs beside its pools, so that pods run on their Windows nodes: kube-proxy where no
+// service of the node is one, RuntimeClasses, csi-proxy, and settings for a Calico that is installed already. Everything follows
+// from the pools.
 package addons
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // Pool is what matters of machines that are alike.
 type Pool struct {
-	// Name is the object that says it; empty if flags alone do.
+	// Name is the object that defines the pool; empty if only flags define it.
 	Name string
 	// Version of Kubernetes, such as v1.36.3.
 	Version string
@@ -26,7 +26,7 @@ type Pool struct {
 	Taints *[]bootstrapv1.NodeTaint
 	// HyperV: pods may be isolated by Hyper-V. CSIProxy: it is a service of the nodes.
 	HyperV, CSIProxy bool
-	// MaxPods is how many pods a node takes; 0 if nothing says it.
+	// MaxPods is how many pods a node takes; 0 if neither a file nor a flag sets it.
 	MaxPods int
 	// PauseImage and Prepulled are the images that its config names.
 	PauseImage string
@@ -60,22 +60,22 @@ type Options struct {
 // Addons are the objects that a workload cluster needs.
 type Addons struct {
 	Objects []*unstructured.Unstructured
-	// Pools has a sentence for each pool: who runs kube-proxy on its nodes.
+	// Pools has a sentence for each pool: what runs kube-proxy on its nodes.
 	Pools []string
 }
 
-// For says what the cluster of these pools needs. Pools that need different things of one kind are refused.
-func For(pools []Pool, options Options) (*Addons, error) {
+// Build returns what the cluster of these pools needs. Pools that need different things of one kind are refused.
+func Build(pools []Pool, options Options) (*Addons, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
 	a := &Addons{}
 	for _, pool := range pools {
-		who, err := pool.proxy()
+		runner, err := pool.proxy()
 		if err != nil {
 			return nil, err
 		}
-		a.Pools = append(a.Pools, pool.pair()+": "+who.says+".")
+		a.Pools = append(a.Pools, pool.pair()+": "+runner.says+".")
 	}
 	for _, decide := range []func([]Pool, Options) ([]runtime.Object, error){kubeProxy, csiProxy, runtimeClasses} {
 		objects, err := decide(pools, options)
@@ -104,7 +104,7 @@ func withoutStatus(object runtime.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// prune removes what is empty. No object of these has a field that says something by being empty.
+// prune removes empty fields. In these objects no field has a meaning when it is empty.
 func prune(content map[string]any) {
 	for name, value := range content {
 		switch value := value.(type) {
@@ -115,9 +115,9 @@ func prune(content map[string]any) {
 				delete(content, name)
 			}
 		case []any:
-			for _, one := range value {
-				if one, ok := one.(map[string]any); ok {
-					prune(one)
+			for _, item := range value {
+				if child, ok := item.(map[string]any); ok {
+					prune(child)
 				}
 			}
 		}
@@ -139,11 +139,11 @@ func (p Pool) pair() string {
 }
 
 // disagree is for pools of which each wants something else where a cluster has only one.
-func disagree(what string, pools []Pool, of func(Pool) string) error {
+func disagree(field string, pools []Pool, value func(Pool) string) error {
 	for _, p := range pools[min(1, len(pools)):] {
-		if first := pools[0]; of(p) != of(first) {
+		if first := pools[0]; value(p) != value(first) {
 			return fmt.Errorf("%s: %s is %s, but for %s it is %s, and a cluster has one for all; choose a pool with --machine",
-				p.name(), what, of(p), first.name(), of(first))
+				p.name(), field, value(p), first.name(), value(first))
 		}
 	}
 	return nil

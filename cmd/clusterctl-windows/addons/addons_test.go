@@ -65,13 +65,13 @@ var prod = Cluster{
 
 // TestGoldens: what people apply, byte for byte.
 func TestGoldens(t *testing.T) {
-	found := expect.Got(For([]Pool{calico()}, Options{}))(t)
+	found := expect.Got(Build([]Pool{calico()}, Options{}))(t)
 	golden(t, "resourceset.yaml", string(expect.Got(found.ResourceSet(prod))(t)))
 	all := calico(func(p *Pool) { p.HyperV = true })
-	found = expect.Got(For([]Pool{all}, Options{CSIProxy: true, Registry: "registry.example.com:5000/windows"}))(t)
+	found = expect.Got(Build([]Pool{all}, Options{CSIProxy: true, Registry: "registry.example.com:5000/windows"}))(t)
 	golden(t, "manifests-all.yaml", string(expect.Got(found.Manifests())(t)))
 	flannel := calico(named("flannel"), with("L2Bridge", "Flannel", ""), at("v1.35.1"))
-	found = expect.Got(For([]Pool{flannel, calico(with("Overlay", "Calico", "Service"))}, Options{Releases: []string{"2022"}}))(t)
+	found = expect.Got(Build([]Pool{flannel, calico(with("Overlay", "Calico", "Service"))}, Options{Releases: []string{"2022"}}))(t)
 	golden(t, "manifests-nothing.yaml", string(expect.Got(found.Manifests())(t)))
 }
 
@@ -98,7 +98,7 @@ func TestPairs(t *testing.T) {
 		{"None", "", "DaemonSet", "so you must bring one"},
 		{"", "", "", "spec.network is not set, so no kube-proxy is printed"},
 	} {
-		found := expect.Got(For([]Pool{calico(with(c.mode, c.cni, c.run))}, Options{}))(t)
+		found := expect.Got(Build([]Pool{calico(with(c.mode, c.cni, c.run))}, Options{}))(t)
 		if !strings.Contains(found.Pools[0], c.says) {
 			t.Errorf("%s %s %s: %s", c.mode, c.cni, c.run, found.Pools[0])
 		}
@@ -137,7 +137,7 @@ func TestVersions(t *testing.T) {
 		"": windows + ": the version of Kubernetes is not set, which is the tag of kube-proxy's image; add " +
 			"--kubernetes-version, such as v1.36.3",
 	} {
-		found, err := For([]Pool{calico(at(version))}, Options{})
+		found, err := Build([]Pool{calico(at(version))}, Options{})
 		got := textOf(err)
 		if err == nil {
 			got = daemonSets(t, found)[0].Spec.Template.Spec.Containers[0].Image
@@ -145,7 +145,7 @@ func TestVersions(t *testing.T) {
 		expect.Same(t, "version "+version, want, got)
 	}
 	later := calico(at("v1.38.0"), with("Overlay", "Calico", "Service"))
-	expect.Same(t, "a service of 1.38", 0, len(daemonSets(t, expect.Got(For([]Pool{later}, Options{}))(t))))
+	expect.Same(t, "a service of 1.38", 0, len(daemonSets(t, expect.Got(Build([]Pool{later}, Options{}))(t))))
 }
 
 // TestRefused: what would not work, and pools of which each wants something else.
@@ -190,7 +190,7 @@ func TestRefused(t *testing.T) {
 			[]Pool{calico()}, Options{Registry: "https://a/b"},
 		},
 	} {
-		_, err := For(c.pools, c.options)
+		_, err := Build(c.pools, c.options)
 		if err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -212,7 +212,7 @@ func TestTaints(t *testing.T) {
 			[]any{map[string]any{"key": "a", "operator": "Equal", "effect": "NoExecute"}},
 		},
 	} {
-		found := expect.Got(For([]Pool{c.pool}, Options{Releases: []string{"2025"}}))(t)
+		found := expect.Got(Build([]Pool{c.pool}, Options{Releases: []string{"2025"}}))(t)
 		class := found.Objects[len(found.Objects)-1].Object
 		scheduling, _ := class["scheduling"].(map[string]any)
 		tolerations, _ := scheduling["tolerations"].([]any)
@@ -226,7 +226,7 @@ func TestTaints(t *testing.T) {
 // TestNoSecondProxy: the bootstrap controller, which warns of a DaemonSet beside the service of a node, says nothing of ours;
 // without its affinity it would.
 func TestNoSecondProxy(t *testing.T) {
-	sets := daemonSets(t, expect.Got(For([]Pool{calico()}, Options{}))(t))
+	sets := daemonSets(t, expect.Got(Build([]Pool{calico()}, Options{}))(t))
 	node := calico(with("Overlay", "Calico", "Service")).Network
 	expect.Same(t, "with the affinity", "", network.SecondKubeProxy(node, network.Labels(node), sets))
 	sets[0].Spec.Template.Spec.Affinity = nil
@@ -240,7 +240,7 @@ func TestUnwritable(t *testing.T) {
 	odd := &unstructured.Unstructured{Object: map[string]any{
 		"kind": "ConfigMap", "metadata": map[string]any{"name": "odd"}, "data": func() {},
 	}}
-	found := expect.Got(For([]Pool{calico()}, Options{}))(t)
+	found := expect.Got(Build([]Pool{calico()}, Options{}))(t)
 	found.Objects = append(found.Objects, odd)
 	for what, write := range map[string]func() ([]byte, error){
 		"manifests": found.Manifests, "a resource set": func() ([]byte, error) { return found.ResourceSet(prod) },

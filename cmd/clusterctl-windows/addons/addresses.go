@@ -10,12 +10,12 @@ const hostLocal = "HostLocal"
 
 // Addresses has a sentence for each pool whose nodes take more pods than Calico has addresses for. Of a cluster that was not
 // asked, only Calico's default is known.
-func Addresses(pools []Pool, there *Calico) (notes []string) {
-	block, known := there.block()
-	if !known {
+func Addresses(pools []Pool, calico *Calico) (notes []string) {
+	block, ok := calico.block()
+	if !ok {
 		return nil
 	}
-	if there != nil && there.PoolsHidden {
+	if calico != nil && calico.PoolsHidden {
 		notes = append(notes, "the user of this kubeconfig may not list Calico's ippools, so only its default blockSize is known")
 	}
 	for _, p := range pools {
@@ -39,9 +39,9 @@ func (c *Calico) block() (block bootstrap.Block, counts bool) {
 	}
 	pools := c.IPPools
 	if len(pools) == 0 { // the operator makes them of these
-		for _, one := range c.Installation.CalicoNetwork.IPPools {
-			pool := bootstrap.IPPool{Name: one.CIDR}
-			pool.Spec.CIDR, pool.Spec.BlockSize, pool.Spec.NodeSelector = one.CIDR, one.BlockSize, one.NodeSelector
+		for _, ipPool := range c.Installation.CalicoNetwork.IPPools {
+			pool := bootstrap.IPPool{Name: ipPool.CIDR}
+			pool.Spec.CIDR, pool.Spec.BlockSize, pool.Spec.NodeSelector = ipPool.CIDR, ipPool.BlockSize, ipPool.NodeSelector
 			pools = append(pools, pool)
 		}
 	}

@@ -71,9 +71,9 @@ func TestWordsOfAPool(t *testing.T) {
 	} {
 		expect.Same(t, "pair", want, p.pair())
 	}
-	_, err := For([]Pool{calico(nameless, func(p *Pool) { p.Network.HNSNetworkName = "pods" })}, Options{})
+	_, err := Build([]Pool{calico(nameless, func(p *Pool) { p.Network.HNSNetworkName = "pods" })}, Options{})
 	expect.Says(t, "a network", err, "remove it, or use --kube-proxy Service, and write it into the pool")
-	_, err = For([]Pool{calico(nameless, at("v1.38.0"))}, Options{})
+	_, err = Build([]Pool{calico(nameless, at("v1.38.0"))}, Options{})
 	expect.Says(t, "a version", err, "; use --kube-proxy Service, and write it into the pool")
 	_, err = Settings([]Pool{calico(nameless, with("Transparent", bootstrapv1.CNICalico, ""))}, prod, nil)
 	expect.Says(t, "a mode", err, "--mode Transparent: ")
@@ -82,8 +82,8 @@ func TestWordsOfAPool(t *testing.T) {
 // TestHyperVIsAsked: pods of --hyper-v find the nodes of a pool that has it, and of none else.
 func TestHyperVIsAsked(t *testing.T) {
 	with := calico(func(p *Pool) { p.HyperV = true })
-	plain, asked := expect.Got(For([]Pool{with}, Options{}))(t), expect.Got(For([]Pool{with}, Options{HyperV: true}))(t)
+	plain, asked := expect.Got(Build([]Pool{with}, Options{}))(t), expect.Got(Build([]Pool{with}, Options{HyperV: true}))(t)
 	expect.Same(t, "objects are no fewer", true, len(asked.Objects) >= len(plain.Objects))
-	_, err := For([]Pool{calico()}, Options{HyperV: true})
+	_, err := Build([]Pool{calico()}, Options{HyperV: true})
 	expect.Says(t, "a pool without it", err, "no node starts the pods of --hyper-v")
 }

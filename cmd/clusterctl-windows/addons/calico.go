@@ -92,7 +92,7 @@ func (c *Calico) ipam() IPAMKind {
 
 // Settings are the commands that give a cluster's Calico what it needs for Windows nodes, as a script for a shell; of a cluster
 // that was asked, those for what is missing.
-func Settings(pools []Pool, cluster Cluster, there *Calico) (string, error) {
+func Settings(pools []Pool, cluster Cluster, installed *Calico) (string, error) {
 	var calico []Pool
 	for _, p := range pools {
 		if p.Network.CNI == bootstrapv1.CNICalico {
@@ -110,10 +110,10 @@ func Settings(pools []Pool, cluster Cluster, there *Calico) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if there != nil && there.Installation == nil {
+	if installed != nil && installed.Installation == nil {
 		return "", errors.New("the cluster has no Installation \"default\" of operator.tigera.io; install Calico by its operator first")
 	}
-	s := settings{mode: calico[0].Network.Mode, cluster: cluster, there: there}
+	s := settings{mode: calico[0].Network.Mode, cluster: cluster, installed: installed}
 	if err := s.check(); err != nil {
 		return "", err
 	}
@@ -121,17 +121,17 @@ func Settings(pools []Pool, cluster Cluster, there *Calico) (string, error) {
 }
 
 type settings struct {
-	mode    bootstrapv1.NetworkMode
-	cluster Cluster
-	there   *Calico
-	text    strings.Builder
+	mode      bootstrapv1.NetworkMode
+	cluster   Cluster
+	installed *Calico
+	text      strings.Builder
 }
 
-// hostName is a name or an address. It becomes part of a script, and an object of anybody may have any text there.
+// hostName is a name or an address. It becomes part of a script, and an untrusted object may have any text there.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$`)
 
 func (s *settings) check() error {
-	if s.cluster.Host == "" && (s.there == nil || !s.there.Endpoint) {
+	if s.cluster.Host == "" && (s.installed == nil || !s.installed.Endpoint) {
 		return errors.New("the address of the API server is not known, which Calico's Windows nodes need; give it with " +
 			"--endpoint, such as 10.0.0.10:6443")
 	}
@@ -139,9 +139,9 @@ func (s *settings) check() error {
 		return fmt.Errorf("the host %q of the API server is neither a name nor an address; correct spec.controlPlaneEndpoint.host of "+
 			"the Cluster, or --endpoint", s.cluster.Host)
 	}
-	for _, one := range append(append([]string{}, s.cluster.Pods...), s.cluster.Services...) {
-		if _, err := netip.ParsePrefix(one); err != nil {
-			return fmt.Errorf("%q is not a network; write a CIDR, such as 10.96.0.0/12", one)
+	for _, cidr := range append(append([]string{}, s.cluster.Pods...), s.cluster.Services...) {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			return fmt.Errorf("%q is not a network; write a CIDR, such as 10.96.0.0/12", cidr)
 		}
 	}
 	return nil
@@ -150,12 +150,12 @@ func (s *settings) check() error {
 func (s *settings) script() string {
 	s.say("What Calico's operator needs before it makes its DaemonSet for Windows.")
 	s.say("Run this against the cluster of the pool, not against the management cluster.")
-	before := s.text.Len()
+	start := s.text.Len()
 	s.affinity()
 	s.endpoint()
 	s.installation()
 	s.pools()
-	if s.text.Len() == before {
+	if s.text.Len() == start {
 		s.say("Nothing is missing.")
 	}
 	return s.text.String()
@@ -171,15 +171,15 @@ func (s *settings) patch(resource, kind string, patch any) {
 
 // affinity: without it Linux nodes take addresses out of the blocks of Windows nodes, and the operator makes nothing.
 func (s *settings) affinity() {
-	if s.there != nil && s.there.StrictAffinity {
+	if s.installed != nil && s.installed.StrictAffinity {
 		return
 	}
 	s.say("Addresses of a Windows node's block are its own.")
-	if s.there != nil && !s.there.Configured {
-		s.apply(s.there.ipam().kind + "\nmetadata:\n  name: default\nspec:\n  autoAllocateBlocks: true\n  strictAffinity: true\n")
+	if s.installed != nil && !s.installed.Configured {
+		s.apply(s.installed.ipam().kind + "\nmetadata:\n  name: default\nspec:\n  autoAllocateBlocks: true\n  strictAffinity: true\n")
 		return
 	}
-	s.patch(s.there.ipam().Resource, "merge", map[string]any{"spec": map[string]any{"strictAffinity": true}})
+	s.patch(s.installed.ipam().Resource, "merge", map[string]any{"spec": map[string]any{"strictAffinity": true}})
 }
 
 func (s *settings) apply(manifest string) {
@@ -189,7 +189,7 @@ func (s *settings) apply(manifest string) {
 // endpoint: the operator reads the ConfigMap of this name in its own namespace (pkg/controller/utils/utils.go,
 // GetK8sServiceEndPoint).
 func (s *settings) endpoint() {
-	if s.there != nil && s.there.Endpoint {
+	if s.installed != nil && s.installed.Endpoint {
 		return
 	}
 	s.say("Pods of the host have no kube-proxy that leads to the API server yet.")
@@ -200,11 +200,11 @@ func (s *settings) endpoint() {
 
 func (s *settings) installation() {
 	spec, network := map[string]any{}, map[string]any{}
-	has := Installation{}
-	if s.there != nil {
-		has = *s.there.Installation
+	existing := Installation{}
+	if s.installed != nil {
+		existing = *s.installed.Installation
 	}
-	if len(has.ServiceCIDRs) == 0 {
+	if len(existing.ServiceCIDRs) == 0 {
 		services := s.cluster.Services
 		if len(services) == 0 {
 			s.say("The Cluster sets no network of its Services; " + kubeadmServices + " is kubeadm's default.")
@@ -212,10 +212,10 @@ func (s *settings) installation() {
 		}
 		spec["serviceCIDRs"] = services
 	}
-	if has.CalicoNetwork.WindowsDataplane != "HNS" {
+	if existing.CalicoNetwork.WindowsDataplane != "HNS" {
 		network["windowsDataplane"] = "HNS"
 	}
-	if bgp := backends[s.mode].bgp; has.CalicoNetwork.BGP != bgp {
+	if bgp := backends[s.mode].bgp; existing.CalicoNetwork.BGP != bgp {
 		s.say("Mode " + string(s.mode) + " needs BGP " + strings.ToLower(bgp) + ", on the Linux nodes as well.")
 		network["bgp"] = bgp
 	}
@@ -231,17 +231,17 @@ func (s *settings) installation() {
 // Installation, so that a pool is there to be changed.
 func (s *settings) pools() {
 	wanted := backends[s.mode].encapsulation
-	all := []IPPool{{}}
-	if s.there != nil {
-		all = s.there.Installation.CalicoNetwork.IPPools
+	pools := []IPPool{{}}
+	if s.installed != nil {
+		pools = s.installed.Installation.CalicoNetwork.IPPools
 	} else if len(s.cluster.Pods) > 0 {
-		all[0].CIDR = s.cluster.Pods[0]
+		pools[0].CIDR = s.cluster.Pods[0]
 	}
-	for i, pool := range all {
+	for i, pool := range pools {
 		if pool.Encapsulation == wanted || isSix(pool.CIDR) {
 			continue
 		}
-		if s.there == nil {
+		if s.installed == nil {
 			s.say("The first pool of addresses; if there are several for IPv4, do the same with the others.")
 		}
 		var patch []map[string]any

@@ -13,7 +13,7 @@ import (
 
 // Gather takes pools and their Cluster from files, and what these do not say from flags. If a machine is named, it is its pool
 // alone.
-func Gather(o *objects.Set, machine string, flags Said) (pools []Pool, cluster Cluster, err error) {
+func Gather(o *objects.Set, machine string, flags Claims) (pools []Pool, cluster Cluster, err error) {
 	machines, err := preview.Pools(o, machine)
 	if err != nil {
 		return nil, cluster, err
@@ -24,12 +24,12 @@ func Gather(o *objects.Set, machine string, flags Said) (pools []Pool, cluster C
 			return nil, cluster, err
 		}
 		pools = append(pools, pool)
-		of := clusterOf(m)
-		if cluster.Name != "" && (of.Namespace != cluster.Namespace || of.Name != cluster.Name) {
+		c := clusterOf(m)
+		if cluster.Name != "" && (c.Namespace != cluster.Namespace || c.Name != cluster.Name) {
 			return nil, cluster, fmt.Errorf("%s: its Cluster is %s/%s, but that of %s is %s/%s; choose a pool with "+
-				"--machine", pool.Name, of.Namespace, of.Name, pools[0].Name, cluster.Namespace, cluster.Name)
+				"--machine", pool.Name, c.Namespace, c.Name, pools[0].Name, cluster.Namespace, cluster.Name)
 		}
-		cluster = of
+		cluster = c
 	}
 	cluster, err = flags.CompleteCluster(cluster)
 	return pools, cluster, err
@@ -38,7 +38,7 @@ func Gather(o *objects.Set, machine string, flags Said) (pools []Pool, cluster C
 func poolOf(m *preview.Machine) Pool {
 	config := m.Config()
 	return Pool{
-		Name: m.Of, Version: m.Owner.Spec.Version, Network: config.Network, Taints: config.Node.Taints,
+		Name: m.Source, Version: m.Owner.Spec.Version, Network: config.Network, Taints: config.Node.Taints,
 		HyperV:   config.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled,
 		CSIProxy: config.Windows.CSIProxy.Path != "", MaxPods: bootstrap.MaxPods(config),
 		PauseImage: config.Containerd.PauseImage, Prepulled: config.Containerd.PrepullImages,

@@ -29,8 +29,8 @@ const (
 
 // Images has what the nodes of these pools pull beside what kubeadm names: the images in the objects that For returns, those of
 // the pools' own fields, and others that the caller names. An image that is at the mirror already is not listed.
-func Images(pools []Pool, options Options, others ...string) ([]Image, error) {
-	found, err := For(pools, Options{Releases: options.Releases, HyperV: options.HyperV, CSIProxy: options.CSIProxy})
+func Images(pools []Pool, options Options, extra ...string) ([]Image, error) {
+	found, err := Build(pools, Options{Releases: options.Releases, HyperV: options.HyperV, CSIProxy: options.CSIProxy})
 	if err != nil {
 		return nil, err
 	}
@@ -38,21 +38,21 @@ func Images(pools []Pool, options Options, others ...string) ([]Image, error) {
 		return nil, err
 	}
 	names := map[string]Image{}
-	for _, name := range slices.Concat(found.images(), ofPools(pools), others) {
+	for _, name := range slices.Concat(found.images(), ofPools(pools), extra) {
 		host, path := splitImage(name)
-		one := Image{Source: host + "/" + path}
+		image := Image{Source: host + "/" + path}
 		if options.Registry != "" {
-			one.Mirror = mirrored(options.Registry, name)
+			image.Mirror = mirrored(options.Registry, name)
 		}
-		if !strings.HasPrefix(one.Source, options.Registry+"/") {
-			names[one.Source] = one
+		if !strings.HasPrefix(image.Source, options.Registry+"/") {
+			names[image.Source] = image
 		}
 	}
-	var all []Image
+	var images []Image
 	for _, source := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, names[source])
+		images = append(images, names[source])
 	}
-	return all, nil
+	return images, nil
 }
 
 // NotListed has a sentence for what these pools pull and Images cannot know.
@@ -90,8 +90,8 @@ func imagesIn(node any) (names []string) {
 			names = append(names, imagesIn(value)...)
 		}
 	case []any:
-		for _, one := range node {
-			names = append(names, imagesIn(one)...)
+		for _, item := range node {
+			names = append(names, imagesIn(item)...)
 		}
 	}
 	return names

@@ -57,7 +57,7 @@ func TestImages(t *testing.T) {
 func TestImagesAreThoseOfTheObjects(t *testing.T) {
 	options := Options{CSIProxy: true, Registry: "registry.example.com/mirror"}
 	var named []string
-	for _, set := range daemonSets(t, expect.Got(For([]Pool{calico()}, options))(t)) {
+	for _, set := range daemonSets(t, expect.Got(Build([]Pool{calico()}, options))(t)) {
 		named = append(named, set.Spec.Template.Spec.Containers[0].Image)
 	}
 	var listed []string

@@ -16,8 +16,8 @@ import (
 )
 
 // The DaemonSet of kube-proxy on nodes with Calico. Names, labels, mount, working folder and arguments are those that the image
-// expects (kubernetes-sigs/sig-windows-tools 401ee6f, hostprocess/calico/kube-proxy), so that who has applied upstream's
-// kube-proxy.yml before has the same DaemonSet changed. Its start.ps1 reads NODENAME; without that variable kube-proxy gets an
+// expects (kubernetes-sigs/sig-windows-tools 401ee6f, hostprocess/calico/kube-proxy), so that it replaces the DaemonSet of
+// upstream's kube-proxy.yml if that was applied before. Its start.ps1 reads NODENAME; without that variable kube-proxy gets an
 // empty name of its Node. It is Calico's: it waits for an HNS network of that name.
 const (
 	proxyName    = "kube-proxy-windows"
@@ -32,14 +32,14 @@ const (
 const aboutGates = "its start.ps1 names the gates WinDSR and WinOverlay, which Kubernetes 1.38 no longer has " +
 	"(https://github.com/kubernetes/kubernetes/pull/142125)"
 
-// runner is who runs kube-proxy on nodes.
+// runner is what runs kube-proxy on nodes.
 type runner struct {
 	// daemonSet: our DaemonSet does.
 	daemonSet bool
 	says      string
 }
 
-// proxy says who runs kube-proxy on the pool's nodes.
+// proxy returns what runs kube-proxy on the pool's nodes.
 func (p Pool) proxy() (runner, error) {
 	if p.Network.Mode == "" {
 		return runner{says: "spec.network is not set, so no kube-proxy is printed. For Calico add --mode Overlay --cni Calico; for " +
@@ -63,7 +63,7 @@ func (p Pool) proxy() (runner, error) {
 		"Service"}, nil
 }
 
-// checkPair refuses what no node can have. The bootstrap's sentence names a field, which a person who gave flags has not.
+// checkPair refuses what no node can have. The bootstrap's sentence names a field, which a command with flags does not have.
 func (p Pool) checkPair() error {
 	err := bootstrap.CheckPair(p.Network)
 	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok && p.Name == "" {
@@ -72,28 +72,28 @@ func (p Pool) checkPair() error {
 	return err
 }
 
-// checkImage says why the image would not start.
+// checkImage explains why the image would not start.
 func (p Pool) checkImage() error {
 	v, err := fullVersion(p.Version)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.name(), err)
 	}
-	instead := "set spec.network.kubeProxy.run: Service"
+	hint := "set spec.network.kubeProxy.run: Service"
 	if p.Name == "" {
-		instead = "use --kube-proxy Service, and write it into the pool"
+		hint = "use --kube-proxy Service, and write it into the pool"
 	}
 	if build := v.BuildMetadata(); build != "" {
 		plain := strings.TrimSuffix(p.Version, "+"+build)
 		return fmt.Errorf("%s: the version of Kubernetes is %q, and kube-proxy's image is built of upstream's releases alone; "+
 			"without -f, --kubernetes-version %s --mode %s --cni %s names it, or %s", p.name(), p.Version, plain, p.Network.Mode,
-			p.Network.CNI, instead)
+			p.Network.CNI, hint)
 	}
 	if v.Major() != 1 || v.Minor() > lastProxyMinor {
-		return fmt.Errorf("%s: the image of kube-proxy %s with Calico does not start: %s; %s", p.name(), p.Version, aboutGates, instead)
+		return fmt.Errorf("%s: the image of kube-proxy %s with Calico does not start: %s; %s", p.name(), p.Version, aboutGates, hint)
 	}
 	if name := p.Network.HNSNetworkName; name != "" && name != proxyNetwork {
 		return fmt.Errorf("%s: spec.network.hnsNetworkName is %q, but the image of kube-proxy waits for the network %s; remove it, "+
-			"or %s", p.name(), name, proxyNetwork, instead)
+			"or %s", p.name(), name, proxyNetwork, hint)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func fullVersion(text string) (*version.Version, error) {
 func kubeProxy(pools []Pool, options Options) ([]runtime.Object, error) {
 	var served []Pool
 	for _, p := range pools {
-		if who, err := p.proxy(); err == nil && who.daemonSet {
+		if runner, err := p.proxy(); err == nil && runner.daemonSet {
 			served = append(served, p)
 		}
 	}

@@ -34,30 +34,30 @@ func (o Options) image(upstream string) string {
 	return mirrored(o.Registry, upstream)
 }
 
-// Said is what flags say of pools and their Cluster. What is empty is not said.
-type Said struct {
+// Claims are the values that flags give for pools and their Cluster. An empty field is a flag that is not set.
+type Claims struct {
 	Version, Mode, CNI, KubeProxy string
 	Cluster                       Cluster
 }
 
-// said is a value of a file, and that of the flag for it.
-type said struct{ flag, by, what, stands string }
+// claim is a flag, its value, and what the file has for the same field.
+type claim struct{ flag, flagValue, field, stands string }
 
-// refuse is an error if a flag says something else than the file.
-func (s said) refuse(object string) error {
-	if s.by == "" || s.by == s.stands {
+// refuse returns an error if the flag and the file differ.
+func (s claim) refuse(object string) error {
+	if s.flagValue == "" || s.flagValue == s.stands {
 		return nil
 	}
 	return fmt.Errorf("%s: %s is %s, but %s is %s; leave the flag out, or change the object",
-		object, s.what, s.stands, s.flag, s.by)
+		object, s.field, s.stands, s.flag, s.flagValue)
 }
 
-// Complete returns the pool with what the flags say where the files say nothing. It refuses flags that say something else.
-func (s Said) Complete(p Pool) (Pool, error) {
+// Complete fills the fields that the files leave out from the flags. It refuses flags that contradict the files.
+func (s Claims) Complete(p Pool) (Pool, error) {
 	if p.Version == "" {
 		p.Version = s.Version
 	}
-	if err := (said{"--kubernetes-version", s.Version, "its version", p.Version}).refuse(p.Name); err != nil {
+	if err := (claim{"--kubernetes-version", s.Version, "its version", p.Version}).refuse(p.Name); err != nil {
 		return p, err
 	}
 	if p.Network.Mode == "" { // then no other field has a value
@@ -68,12 +68,12 @@ func (s Said) Complete(p Pool) (Pool, error) {
 		}
 		return p, nil
 	}
-	for _, one := range []said{
+	for _, c := range []claim{
 		{"--mode", s.Mode, "spec.network.mode", string(p.Network.Mode)},
 		{"--cni", s.CNI, "spec.network.cni", orNotSet(string(p.Network.CNI))},
 		{"--kube-proxy", s.KubeProxy, "spec.network.kubeProxy.run", string(bootstrap.KubeProxyRun(p.Network))},
 	} {
-		if err := one.refuse(p.Name); err != nil {
+		if err := c.refuse(p.Name); err != nil {
 			return p, err
 		}
 	}
@@ -88,19 +88,19 @@ func orNotSet(value string) string {
 }
 
 // CompleteCluster does the same for the Cluster.
-func (s Said) CompleteCluster(c Cluster) (Cluster, error) {
+func (s Claims) CompleteCluster(c Cluster) (Cluster, error) {
 	object, flags := "Cluster "+c.Namespace+"/"+c.Name, s.Cluster
-	for _, one := range []struct {
+	for _, f := range []struct {
 		value *string
-		said
+		claim
 	}{
-		{&c.Name, said{"--cluster", flags.Name, "its name", c.Name}},
-		{&c.Host, said{"--endpoint", flags.endpoint(), "spec.controlPlaneEndpoint", c.endpoint()}},
+		{&c.Name, claim{"--cluster", flags.Name, "its name", c.Name}},
+		{&c.Host, claim{"--endpoint", flags.endpoint(), "spec.controlPlaneEndpoint", c.endpoint()}},
 	} {
-		if one.stands == "" {
+		if f.stands == "" {
 			continue
 		}
-		if err := one.refuse(object); err != nil {
+		if err := f.refuse(object); err != nil {
 			return c, err
 		}
 	}
@@ -110,19 +110,19 @@ func (s Said) CompleteCluster(c Cluster) (Cluster, error) {
 	if c.Host == "" {
 		c.Host, c.Port = flags.Host, flags.Port
 	}
-	for _, one := range []struct {
+	for _, f := range []struct {
 		flag, field string
-		by          []string
+		flagValues  []string
 		value       *[]string
 	}{
 		{"--pod-cidr", "spec.clusterNetwork.pods", flags.Pods, &c.Pods},
 		{"--service-cidr", "spec.clusterNetwork.services", flags.Services, &c.Services},
 	} {
-		if len(*one.value) == 0 {
-			*one.value = one.by
+		if len(*f.value) == 0 {
+			*f.value = f.flagValues
 		}
-		there := said{one.flag, strings.Join(one.by, ","), one.field, strings.Join(*one.value, ",")}
-		if err := there.refuse(object); err != nil {
+		joined := claim{f.flag, strings.Join(f.flagValues, ","), f.field, strings.Join(*f.value, ",")}
+		if err := joined.refuse(object); err != nil {
 			return c, err
 		}
 	}

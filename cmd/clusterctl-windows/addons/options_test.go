@@ -14,52 +14,52 @@ func TestComplete(t *testing.T) {
 	const object, instead = "MachineDeployment default/windows: ", "; leave the flag out, or change the object"
 	for name, c := range map[string]struct {
 		pool  Pool
-		flags Said
+		flags Claims
 		want  Pool
 		err   string
 	}{
-		"nothing":      {calico(), Said{}, calico(), ""},
-		"the same":     {calico(), Said{"v1.36.3", "Overlay", "Calico", "DaemonSet", Cluster{}}, calico(), ""},
-		"what is left": {silent, Said{Mode: "Overlay", CNI: "Calico"}, calico(), ""},
+		"nothing":      {calico(), Claims{}, calico(), ""},
+		"the same":     {calico(), Claims{"v1.36.3", "Overlay", "Calico", "DaemonSet", Cluster{}}, calico(), ""},
+		"what is left": {silent, Claims{Mode: "Overlay", CNI: "Calico"}, calico(), ""},
 		"all of it": {
 			Pool{},
-			Said{Version: "v1.36.3", Mode: "Overlay", CNI: "Calico"},
+			Claims{Version: "v1.36.3", Mode: "Overlay", CNI: "Calico"},
 			calico(func(p *Pool) { p.Name = "" }),
 			"",
 		},
 		"half of it": {
 			silent,
-			Said{CNI: "Calico"},
+			Claims{CNI: "Calico"},
 			silent,
 			object + "--mode is missing, without which --cni and --kube-proxy have no effect",
 		},
 		"another version": {
 			calico(),
-			Said{Version: "v1.35.0"},
+			Claims{Version: "v1.35.0"},
 			calico(),
 			object + "its version is v1.36.3, but --kubernetes-version is v1.35.0" + instead,
 		},
 		"another mode": {
 			calico(),
-			Said{Mode: "L2Bridge"},
+			Claims{Mode: "L2Bridge"},
 			calico(),
 			object + "spec.network.mode is Overlay, but --mode is L2Bridge" + instead,
 		},
 		"another CNI": {
 			calico(),
-			Said{CNI: "Flannel"},
+			Claims{CNI: "Flannel"},
 			calico(),
 			object + "spec.network.cni is Calico, but --cni is Flannel" + instead,
 		},
 		"a CNI in None": {
 			none,
-			Said{CNI: "Calico"},
+			Claims{CNI: "Calico"},
 			none,
 			object + "spec.network.cni is not set, but --cni is Calico" + instead,
 		},
 		"against a default": {
 			calico(),
-			Said{KubeProxy: "Service"},
+			Claims{KubeProxy: "Service"},
 			calico(),
 			object + "spec.network.kubeProxy.run is DaemonSet, but --kube-proxy is Service" + instead,
 		},
@@ -111,7 +111,7 @@ func TestCompleteCluster(t *testing.T) {
 			object + "spec.clusterNetwork.services is 10.96.0.0/12, but --service-cidr is 10.1.0.0/16" + instead,
 		},
 	} {
-		got, err := Said{Cluster: c.flags}.CompleteCluster(c.cluster)
+		got, err := Claims{Cluster: c.flags}.CompleteCluster(c.cluster)
 		expect.Same(t, name, c.want, got)
 		expect.Same(t, name+": the refusal", c.err, textOf(err))
 	}

@@ -33,8 +33,8 @@ func (a *Addons) ResourceSet(cluster Cluster) ([]byte, error) {
 		return nil, err
 	}
 	meta := metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name + "-windows-addons"}
-	var both []*unstructured.Unstructured
-	for _, one := range []runtime.Object{
+	var objects []*unstructured.Unstructured
+	for _, object := range []runtime.Object{
 		&corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta,
 			Data: map[string]string{"addons.yaml": string(manifests)},
@@ -48,14 +48,14 @@ func (a *Addons) ResourceSet(cluster Cluster) ([]byte, error) {
 			},
 		},
 	} {
-		plain, err := withoutStatus(one)
+		plain, err := withoutStatus(object)
 		if err != nil {
 			return nil, err
 		}
-		both = append(both, plain)
+		objects = append(objects, plain)
 	}
 	return a.write("Apply this to the management cluster. Objects that an earlier version of this file created, and this "+
-		"one no longer lists, are not deleted.", both)
+		"one no longer lists, are not deleted.", objects)
 }
 
 // Label is that by which the ClusterResourceSet finds its Cluster. The flavors of Cluster API's vSphere provider have it.
@@ -63,9 +63,9 @@ func Label(cluster Cluster) map[string]string {
 	return map[string]string{clusterv1.ClusterNameLabel: cluster.Name}
 }
 
-func (a *Addons) write(where string, objects []*unstructured.Unstructured) ([]byte, error) {
+func (a *Addons) write(note string, objects []*unstructured.Unstructured) ([]byte, error) {
 	var text bytes.Buffer
-	for _, line := range append([]string{"What the Windows nodes need of their cluster. " + where}, a.Pools...) {
+	for _, line := range append([]string{"What the Windows nodes need of their cluster. " + note}, a.Pools...) {
 		fmt.Fprintf(&text, "# %s\n", strings.Join(strings.Fields(line), " ")) // in one line, whatever a name has
 	}
 	manifests, err := encode(objects)
@@ -74,13 +74,13 @@ func (a *Addons) write(where string, objects []*unstructured.Unstructured) ([]by
 }
 
 func encode(objects []*unstructured.Unstructured) ([]byte, error) {
-	var all [][]byte
-	for _, one := range objects {
-		text, err := yaml.Marshal(one.Object)
+	var texts [][]byte
+	for _, object := range objects {
+		text, err := yaml.Marshal(object.Object)
 		if err != nil {
-			return nil, fmt.Errorf("write %s %s: %w", one.GetKind(), one.GetName(), err)
+			return nil, fmt.Errorf("write %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
-		all = append(all, text)
+		texts = append(texts, text)
 	}
-	return bytes.Join(all, []byte("---\n")), nil
+	return bytes.Join(texts, []byte("---\n")), nil
 }

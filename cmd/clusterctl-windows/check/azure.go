@@ -23,7 +23,7 @@ import (
 // azureTarget is what Azure is asked with.
 type azureTarget struct {
 	provider azure.Provider
-	// cluster says what a spec leaves out; nil if the files have none.
+	// cluster has what a spec leaves out; nil if the files do not have it.
 	cluster  *unstructured.Unstructured
 	identity azure.Identity
 }
@@ -35,8 +35,9 @@ func inspectAzure(ctx context.Context, t *Target, progress cloud.Progress) ([]cl
 	})
 }
 
-// gatherAzure finds the machine's identity as the manager does. What its Secret says goes to the cloud of that Secret. Where the
-// files have no Secret for it, Azure is asked as whoever this computer is: no id and no address of the files goes along.
+// gatherAzure finds the machine's identity as the manager does. The Secret's proof is sent only to the cloud that the Secret
+// names. If the files have no Secret for the identity, this computer's own identity is used, and no id or address of the files is
+// sent.
 func gatherAzure(o *objects.Set, t *Target, options Options) error {
 	p, err := azureAt(options)
 	if err != nil {
@@ -53,12 +54,12 @@ func gatherAzure(o *objects.Set, t *Target, options Options) error {
 	a := asker{Asker: cloud.Asker{Namespace: t.machine.Owner.Namespace, Cloud: environment}, files: o, t: t}
 	a.Labels, a.Unread = labelsOf(o, a.Namespace)
 	ref := t.machine.Windows.Spec.IdentityRef
-	own := types.NamespacedName{Namespace: a.Namespace, Name: ref.Name}
+	key := types.NamespacedName{Namespace: a.Namespace, Name: ref.Name}
 	switch {
 	case ref.Kind == infrav1.IdentityAzureCluster:
-		return a.takeIdentity(own)
+		return a.takeIdentity(key)
 	case ref.Name != "":
-		return a.takeSecret(own, cloud.Grant{}, "the Secret "+own.String(), "")
+		return a.takeSecret(key, cloud.Grant{}, "the Secret "+key.String(), "")
 	case named.Name != "":
 		return a.takeIdentity(named)
 	}
@@ -72,7 +73,7 @@ func azureAt(options Options) (azure.Provider, error) {
 	if err != nil {
 		return azure.Provider{}, fmt.Errorf("--azure-clouds: %w", err)
 	}
-	if _, known := book.Named(options.AzureCloud); !known {
+	if _, ok := book.Named(options.AzureCloud); !ok {
 		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known: use one of %s, or describe it in a file and add it with "+
 			"--azure-clouds, as docs/azure-credentials.md describes", options.AzureCloud, strings.Join(book.Names(), ", "))
 	}
@@ -86,7 +87,7 @@ type asker struct {
 	t     *Target
 }
 
-// asComputer asks Azure as whoever this computer is. name is the machine's identity, and how to check as that one.
+// asComputer asks Azure with the identity of this computer. name is the machine's identity, and client how to check as that one.
 func (a asker) asComputer(name, client string) {
 	a.t.azure.provider = a.t.azure.provider.OnThisComputer(a.Asker)
 	a.t.azure.identity = azure.Identity{Other: true, Name: name, ClientID: client}
@@ -117,8 +118,8 @@ func (a asker) takeSecret(key types.NamespacedName, grant cloud.Grant, name, cli
 	return nil
 }
 
-// takeIdentity takes the proof of an AzureClusterIdentity, as far as the files have it. The operator's word on who may use it is
-// not in files: it is taken as given, and what the object itself refuses is told as the manager tells it.
+// takeIdentity takes the proof of an AzureClusterIdentity, as far as the files have it. Which namespaces the operator lets use it
+// is not in the files, so its use is assumed to be allowed. What the object itself refuses is reported as the manager reports it.
 func (a asker) takeIdentity(key types.NamespacedName) error {
 	name := "AzureClusterIdentity " + key.String()
 	object, err := azureObject(a.files, "AzureClusterIdentity", key)
@@ -174,20 +175,20 @@ func idOf(text string) string {
 // azureCluster returns the AzureCluster of the machine's Cluster, or the only one of the namespace, or nil.
 func azureCluster(o *objects.Set, t *Target) (*unstructured.Unstructured, error) {
 	kind := azure.Provider{}.Inherits()
-	var all []objects.Object
-	for _, one := range o.All {
-		if groupKind(one) == kind && one.Key.Namespace == t.machine.Owner.Namespace {
-			all = append(all, one)
+	var clusters []objects.Object
+	for _, object := range o.Items {
+		if groupKind(object) == kind && object.Key.Namespace == t.machine.Owner.Namespace {
+			clusters = append(clusters, object)
 		}
 	}
-	if name := infrastructureOf(o, t); len(all) > 1 && name != "" {
+	if name := infrastructureOf(o, t); len(clusters) > 1 && name != "" {
 		return azureObject(o, kind.Kind, types.NamespacedName{Namespace: t.machine.Owner.Namespace, Name: name})
 	}
-	switch len(all) {
+	switch len(clusters) {
 	case 0:
 		return nil, nil //nolint:nilnil // because a spec may say all by itself
 	case 1:
-		return decoded(all[0])
+		return decoded(clusters[0])
 	}
 	return nil, fmt.Errorf("%s has several AzureClusters in namespace %s, and no Cluster that refers to one of them: keep the one "+
 		"of the machine's Cluster, or add the Cluster", o.Source, t.machine.Owner.Namespace)
@@ -195,8 +196,8 @@ func azureCluster(o *objects.Set, t *Target) (*unstructured.Unstructured, error)
 
 // infrastructureOf is the name of the AzureCluster that the machine's Cluster refers to; empty if the files do not say.
 func infrastructureOf(o *objects.Set, t *Target) string {
-	for _, one := range o.OfKind("Cluster") {
-		if one.Key.Namespace != t.machine.Owner.Namespace || one.Key.Name != t.machine.Owner.Spec.ClusterName {
+	for _, object := range o.OfKind("Cluster") {
+		if object.Key.Namespace != t.machine.Owner.Namespace || object.Key.Name != t.machine.Owner.Spec.ClusterName {
 			continue
 		}
 		var cluster struct {
@@ -204,7 +205,7 @@ func infrastructureOf(o *objects.Set, t *Target) string {
 				InfrastructureRef struct{ Kind, Name string } `json:"infrastructureRef"`
 			} `json:"spec"`
 		}
-		if ref := &cluster.Spec.InfrastructureRef; json.Unmarshal(one.Data, &cluster) == nil && ref.Kind == "AzureCluster" {
+		if ref := &cluster.Spec.InfrastructureRef; json.Unmarshal(object.Data, &cluster) == nil && ref.Kind == "AzureCluster" {
 			return ref.Name
 		}
 	}
@@ -213,35 +214,35 @@ func infrastructureOf(o *objects.Set, t *Target) string {
 
 // azureObject is an object of Cluster API Provider Azure, or nil if the files do not have it.
 func azureObject(o *objects.Set, kind string, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	for _, one := range o.All {
-		if groupKind(one) == (schema.GroupKind{Group: azure.Provider{}.Inherits().Group, Kind: kind}) && one.Key == key {
-			return decoded(one)
+	for _, object := range o.Items {
+		if groupKind(object) == (schema.GroupKind{Group: azure.Provider{}.Inherits().Group, Kind: kind}) && object.Key == key {
+			return decoded(object)
 		}
 	}
 	return nil, nil //nolint:nilnil // because the caller goes on without it
 }
 
-func groupKind(one objects.Object) schema.GroupKind {
-	return one.Version.WithKind(one.Kind).GroupKind()
+func groupKind(object objects.Object) schema.GroupKind {
+	return object.Version.WithKind(object.Kind).GroupKind()
 }
 
-func decoded(one objects.Object) (*unstructured.Unstructured, error) {
+func decoded(object objects.Object) (*unstructured.Unstructured, error) {
 	read := &unstructured.Unstructured{}
-	if err := read.UnmarshalJSON(one.Data); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: write an object of its kind", one.String())
+	if err := read.UnmarshalJSON(object.Data); err != nil {
+		return nil, fmt.Errorf("%s cannot be read: write an object of its kind", object.String())
 	}
-	read.SetNamespace(one.Key.Namespace)
+	read.SetNamespace(object.Key.Namespace)
 	return read, nil
 }
 
-// labelsOf are the labels of a namespace; unread says that the files do not have it.
+// labelsOf returns the labels of a namespace; unread is true if the files do not have it.
 func labelsOf(o *objects.Set, namespace string) (labels map[string]string, unread bool) {
-	for _, one := range o.All {
-		if groupKind(one) != (schema.GroupKind{Kind: "Namespace"}) || one.Key.Name != namespace {
+	for _, object := range o.Items {
+		if groupKind(object) != (schema.GroupKind{Kind: "Namespace"}) || object.Key.Name != namespace {
 			continue
 		}
 		var read metav1.PartialObjectMetadata
-		if json.Unmarshal(one.Data, &read) == nil {
+		if json.Unmarshal(object.Data, &read) == nil {
 			return read.Labels, false
 		}
 	}

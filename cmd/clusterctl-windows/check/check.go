@@ -18,7 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 )
 
-// Options are what a person says of the clouds, beside the files.
+// Options describe the clouds, beside the files.
 type Options struct {
 	// AzureCloud names the cloud for the identity of this computer; empty leaves it to the environment, and that to the public one.
 	AzureCloud string
@@ -30,7 +30,7 @@ type Options struct {
 type checked struct {
 	name, people string
 	provider     cloud.Provider
-	has          func(infrav1.WindowsMachineSpec) bool
+	uses         func(infrav1.WindowsMachineSpec) bool
 	gather       func(o *objects.Set, t *Target, options Options) error
 	inspect      func(ctx context.Context, t *Target, progress cloud.Progress) ([]cloud.Finding, error)
 }
@@ -38,12 +38,12 @@ type checked struct {
 var supported = []checked{
 	{
 		name: "vsphere", people: "vCenter", provider: vsphere.Provider{},
-		has:    func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
+		uses:   func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
 		gather: gatherVSphere, inspect: inspectVSphere,
 	},
 	{
 		name: "azure", people: "Azure", provider: azure.Provider{},
-		has:    func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
+		uses:   func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
 		gather: gatherAzure, inspect: inspectAzure,
 	},
 }
@@ -60,10 +60,10 @@ type Target struct {
 	count int64
 	// login is a secret of the files, or of the environment.
 	login map[string][]byte
-	// borrowed says whose login it is, if it is not the machine's.
+	// borrowed names the owner of the login if it is not the machine's own.
 	borrowed string
 	azure    azureTarget
-	around   conflicts.Subject
+	subject  conflicts.Subject
 	// Notes are what the files contradict each other in, beside what the cloud is asked for.
 	Notes []string
 }
@@ -74,7 +74,7 @@ func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, e
 	if err := topology.Admit(o); err != nil {
 		return nil, err
 	}
-	name, err := preview.Only(o, name)
+	name, err := preview.MachineName(o, name)
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +83,15 @@ func Gather(o *objects.Set, cloudName, name string, options Options) (*Target, e
 		return nil, err
 	}
 	t := &Target{machine: m, cloud: cloudNamed(cloudName)}
-	if !t.cloud.has(m.Windows.Spec) {
+	if !t.cloud.uses(m.Windows.Spec) {
 		return nil, fmt.Errorf("%s has no spec.%s, so there is no %s to check", t.name(), t.cloud.name, t.cloud.people)
 	}
 	if err := t.cloud.provider.Check(m.Windows); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name(), err)
 	}
 	t.count = max(int64(ptr.Deref(m.Replicas, 1)), 1)
-	t.around = m.Around(o)
-	t.Notes = t.around.Unasked()
+	t.subject = m.ConflictSubject(o)
+	t.Notes = t.subject.Unasked()
 	return t, t.cloud.gather(o, t, options)
 }
 
@@ -103,5 +103,5 @@ func (t *Target) name() string {
 // Run asks the cloud. When the findings are there, an error is of what came after them.
 func (t *Target) Run(ctx context.Context, progress cloud.Progress) ([]cloud.Finding, error) {
 	found, err := t.cloud.inspect(ctx, t, progress)
-	return found, t.around.Explain(err)
+	return found, t.subject.Explain(err)
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // MissingSecret is the Secret with the login that the machine's spec refers to, if the files do not have it. Only a Secret may
-// come from elsewhere: it says itself which server may see it, so that no server of a file meets a proof that the file does not
-// have. Of files with other faults it says nothing, because Gather tells them.
+// come from elsewhere: it names the server that may see it, so that no server named in a file gets a proof that the file does not
+// have. It reports no other fault of the files, because Gather reports those.
 func MissingSecret(o *objects.Set, name string) (key types.NamespacedName, missing bool) {
-	name, err := preview.Only(o, name)
+	name, err := preview.MachineName(o, name)
 	if err != nil {
 		return key, false
 	}

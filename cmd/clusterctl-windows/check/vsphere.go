@@ -38,7 +38,7 @@ func gatherVSphere(o *objects.Set, t *Target, _ Options) error {
 	unset := t.takeVariables()
 	if len(unset) > 0 {
 		return fmt.Errorf("the files do not have the Secret %s with the login for vCenter%s: name the management cluster that has it "+
-			"with --context NAME or --kubeconfig FILE, or %s, or set %s", key, t.around.Meant(key), fetch("secret", key),
+			"with --context NAME or --kubeconfig FILE, or %s, or set %s", key, t.subject.Meant(key), fetch("secret", key),
 			strings.Join(unset, ", "))
 	}
 	t.borrowed = fmt.Sprintf("checked as %s, not as the machine's identity: that is the Secret %s, which the files do not have: it "+
@@ -46,7 +46,7 @@ func gatherVSphere(o *objects.Set, t *Target, _ Options) error {
 	return nil
 }
 
-// fetch says how to add an object to the files.
+// fetch describes how to add an object to the files.
 func fetch(kind string, key types.NamespacedName) string {
 	return fmt.Sprintf("add the output of kubectl get %s %s -n %s -o yaml with another -f", kind, key.Name,
 		key.Namespace)

@@ -22,24 +22,24 @@ type azureCluster struct {
 }
 
 // inCluster is the Cluster's AzureCluster and the pool's spec; false if one of them is not there.
-func (s Subject) inCluster() (of azureCluster, spec *infrav1.AzureVM, there bool) {
-	one, there := s.infrastructure()
-	if !there || one.Kind != "AzureCluster" || s.Windows.Spec.Azure == nil {
-		return of, nil, false
+func (s Subject) inCluster() (cluster azureCluster, spec *infrav1.AzureVM, found bool) {
+	object, found := s.infrastructure()
+	if !found || object.Kind != "AzureCluster" || s.Windows.Spec.Azure == nil {
+		return cluster, nil, false
 	}
-	of = read[azureCluster](one)
-	of.object = one
-	return of, s.Windows.Spec.Azure, true
+	cluster = read[azureCluster](object)
+	cluster.object = object
+	return cluster, s.Windows.Spec.Azure, true
 }
 
 // location: a VM must be in the region of its virtual network, and that of the cluster is in the cluster's.
 func (s Subject) location() []string {
-	of, spec, there := s.inCluster()
-	if !there || spec.Location == "" || of.Spec.Location == "" || region(spec.Location) == region(of.Spec.Location) {
+	cluster, spec, found := s.inCluster()
+	if !found || spec.Location == "" || cluster.Spec.Location == "" || region(spec.Location) == region(cluster.Spec.Location) {
 		return nil
 	}
 	return note("spec.azure.location is %q, but %s is in %q: Azure makes a VM only in the region of its virtual network. Remove "+
-		"location, or set subnet.id of each network interface to a subnet in %s", spec.Location, of.object, of.Spec.Location,
+		"location, or set subnet.id of each network interface to a subnet in %s", spec.Location, cluster.object, cluster.Spec.Location,
 		spec.Location)
 }
 
@@ -52,8 +52,8 @@ var subnetID = regexp.MustCompile(
 
 // subnets are those of adapters that are not for nodes, or not in the cluster's network.
 func (s Subject) subnets() (notes []string) {
-	of, spec, there := s.inCluster()
-	if !there {
+	cluster, spec, found := s.inCluster()
+	if !found {
 		return nil
 	}
 	for i, adapter := range spec.NetworkInterfaces {
@@ -61,17 +61,17 @@ func (s Subject) subnets() (notes []string) {
 		field := "name"
 		if parts := subnetID.FindStringSubmatch(adapter.Subnet.ID); parts != nil {
 			name, field = parts[4], "id"
-			if theirs, ours := of.otherNetwork(parts); ours != "" {
+			if subnetNetwork, clusterNetwork := cluster.otherNetwork(parts); clusterNetwork != "" {
 				notes = append(notes, note("spec.azure.networkInterfaces[%d].subnet.id is in the virtual network %s, but that of %s is "+
 					"%s: a node reaches the API server only if the networks are peered; if that is not meant, write subnet: {name: NAME}",
-					i, theirs, of.object, ours)...)
+					i, subnetNetwork, cluster.object, clusterNetwork)...)
 				continue
 			}
 		}
-		if of.isControlPlanes(name) {
+		if cluster.isControlPlanes(name) {
 			notes = append(notes, note("spec.azure.networkInterfaces[%d].subnet.%s is that of the control plane: %s gives %q the role "+
-				"control-plane, and its security group and addresses are made for control planes; %s", i, field, of.object, name,
-				of.forNodes())...)
+				"control-plane, and its security group and addresses are made for control planes; %s", i, field, cluster.object, name,
+				cluster.forNodes())...)
 		}
 	}
 	return notes
@@ -80,16 +80,16 @@ func (s Subject) subnets() (notes []string) {
 // otherNetwork names the virtual network of a subnet's ID and that of the cluster, if these are two. What the AzureCluster
 // leaves to
 // its provider is not compared.
-func (a azureCluster) otherNetwork(parts []string) (theirs, ours string) {
+func (a azureCluster) otherNetwork(parts []string) (subnetNetwork, clusterNetwork string) {
 	network := a.Spec.NetworkSpec.VNet
 	group := network.ResourceGroup
 	if group == "" {
 		group = a.Spec.ResourceGroup
 	}
-	for i, of := range []string{a.Spec.SubscriptionID, group, network.Name} {
-		if of != "" && !strings.EqualFold(of, parts[i+1]) {
-			what := []string{"subscription ", "resource group ", "name "}[i]
-			return parts[3] + " (" + what + parts[i+1] + ")", network.Name + " (" + what + of + ")"
+	for i, value := range []string{a.Spec.SubscriptionID, group, network.Name} {
+		if value != "" && !strings.EqualFold(value, parts[i+1]) {
+			part := []string{"subscription ", "resource group ", "name "}[i]
+			return parts[3] + " (" + part + parts[i+1] + ")", network.Name + " (" + part + value + ")"
 		}
 	}
 	return "", ""
@@ -104,7 +104,7 @@ func (a azureCluster) isControlPlanes(name string) bool {
 	return false
 }
 
-// forNodes says which subnet to write.
+// forNodes names the subnet to write.
 func (a azureCluster) forNodes() string {
 	var names []string
 	for _, subnet := range a.Spec.NetworkSpec.Subnets {

@@ -36,7 +36,7 @@ func (s Subject) foreign() (ref clusterv1.ContractVersionedObjectReference, prog
 	return ref, ""
 }
 
-// controlPlane is held, and not refused: somebody may put what kubeadm join reads into any cluster.
+// controlPlane is held, and not refused: what kubeadm join reads may be put into any cluster.
 func (s Subject) controlPlane() []string {
 	ref, program := s.foreign()
 	switch {
@@ -45,7 +45,7 @@ func (s Subject) controlPlane() []string {
 	case program != "":
 		return note("%s has %s: %s makes its control plane, not kubeadm, and a WindowsBootstrapConfig joins with kubeadm; no VM "+
 			"is made while kubeadm's ConfigMaps are not there (ControlPlaneNotKubeadm). Use a Cluster with a KubeadmControlPlane",
-			s.name(), about(ref), program)
+			s.name(), refText(ref), program)
 	}
 	return nil
 }
@@ -53,10 +53,10 @@ func (s Subject) controlPlane() []string {
 func (s Subject) ofAKS(ref clusterv1.ContractVersionedObjectReference) string {
 	return fmt.Sprintf("%s is an AKS cluster (%s): Azure makes its control plane, not kubeadm, and no machine of this provider can "+
 		"join it (ControlPlaneNotKubeadm). For Windows nodes in AKS use its own pools, such as an AzureManagedMachinePool with "+
-		"osType: Windows; for this pool use a Cluster with an AzureCluster and a KubeadmControlPlane", s.name(), about(ref))
+		"osType: Windows; for this pool use a Cluster with an AzureCluster and a KubeadmControlPlane", s.name(), refText(ref))
 }
 
-// The clouds, as in a spec and for people.
+// The clouds, as in a spec and in sentences.
 const (
 	azure, inAzure     = "azure", "Azure"
 	vSphere, onVSphere = "vsphere", "vSphere"
@@ -70,7 +70,7 @@ var cloudOf = map[string]string{
 	"IBMVPCCluster": "IBM Cloud", "OCICluster": "Oracle Cloud", "LinodeCluster": "Linode", "CloudStackCluster": "CloudStack",
 }
 
-// cloud is that of the pool, as in its spec and for people.
+// cloud is that of the pool, as in its spec and in sentences.
 func (s Subject) cloud() (field, people string) {
 	if s.Windows.Spec.VSphere != nil {
 		return vSphere, onVSphere
@@ -82,16 +82,16 @@ func (s Subject) cloud() (field, people string) {
 func (s Subject) otherCloud() []string {
 	ref := s.Cluster.Spec.InfrastructureRef
 	field, people := s.cloud()
-	if other := cloudOf[ref.Kind]; other != "" && other != people {
+	if clusterCloud := cloudOf[ref.Kind]; clusterCloud != "" && clusterCloud != people {
 		return note("%s is on %s (%s), but spec.%s makes the VM on another cloud. Such a node joins only if it reaches the API "+
 			"server and the pods of the others from there; if the pool belongs to the Cluster's own cloud, %s",
-			s.name(), other, about(ref), field, instead(other))
+			s.name(), clusterCloud, refText(ref), field, remedy(clusterCloud))
 	}
 	return nil
 }
 
-// instead is how to write a pool of another cloud.
-func instead(cloud string) string {
+// remedy describes how to write a pool for another cloud.
+func remedy(cloud string) string {
 	switch cloud {
 	case inAzure:
 		return "write spec.azure in the place of spec.vsphere"
@@ -101,7 +101,7 @@ func instead(cloud string) string {
 	return "it cannot be made: this provider makes VMs in Azure and on vSphere"
 }
 
-// Explain puts the cause before an error about what the spec does not say: who sets that alone is led astray.
+// Explain puts the cause in front of an error about a missing field: setting only that field would not help.
 func (s Subject) Explain(err error) error {
 	incomplete, ok := errors.AsType[*cloud.Error](err)
 	if !ok || incomplete.Reason != infrav1.SpecInvalidReason || s.Windows.Spec.Azure == nil {
@@ -121,25 +121,25 @@ func (s Subject) Explain(err error) error {
 
 // server compares the vCenter of the pool with that of its Cluster.
 func (s Subject) server() []string {
-	one, there := s.infrastructure()
-	if !there || one.Kind != "VSphereCluster" || s.Windows.Spec.VSphere == nil {
+	object, found := s.infrastructure()
+	if !found || object.Kind != "VSphereCluster" || s.Windows.Spec.VSphere == nil {
 		return nil
 	}
-	of := read[struct{ Spec struct{ Server string } }](one).Spec.Server
+	clusterServer := read[struct{ Spec struct{ Server string } }](object).Spec.Server
 	login, _, err := Login(s.Files, s.secretKey())
-	ours := string(login["server"])
-	if err != nil || of == "" || ours == "" || host(of) == host(ours) {
+	poolServer := string(login["server"])
+	if err != nil || clusterServer == "" || poolServer == "" || host(clusterServer) == host(poolServer) {
 		return nil
 	}
 	return note("Secret %s has the server %q, but %s is on %q: the pool comes to another vCenter than its Cluster; write the same, "+
-		"unless that is meant", s.secretKey(), host(ours), one, host(of))
+		"unless that is meant", s.secretKey(), host(poolServer), object, host(clusterServer))
 }
 
 // host is a server without scheme, port and path.
 func host(server string) string {
 	server = strings.ToLower(strings.TrimSpace(server))
-	if _, after, ok := strings.Cut(server, "://"); ok {
-		server = after
+	if _, rest, ok := strings.Cut(server, "://"); ok {
+		server = rest
 	}
 	server, _, _ = strings.Cut(server, "/")
 	if name, _, err := net.SplitHostPort(server); err == nil {

@@ -1,6 +1,7 @@
-// Package conflicts finds what the objects of the files contradict each other in, and what the names of images and sizes give
-// away, before a VM is paid for. It refuses nothing: the API server and the controllers take all of it, and what comes of it is
-// told by a hold, by the cloud or by the guest. So each conflict is a note, which says what will happen and what to write.
+// Package conflicts finds contradictions between the objects of the files, and mistakes that the names of images and sizes show,
+// before a VM is paid for. It refuses nothing: the API server and the controllers accept all of it, and the mistake would show
+// later as a hold, an error of the cloud or one of the guest. Each conflict is a note that predicts what will happen and what to
+// write instead.
 package conflicts
 
 import (
@@ -21,9 +22,8 @@ type Subject struct {
 	Windows *infrav1.WindowsMachine
 }
 
-// rules are in the order in which their notes are told: what makes the whole pool useless comes first. For what is asked, the
-// cloud
-// itself gives a better answer, if a command asks it.
+// rules are in the order of their notes: first what makes the whole pool useless. A rule that is marked as asked is left out if a
+// command asks the cloud, because the cloud has a better answer.
 var rules = []struct {
 	notes func(Subject) []string
 	asked bool
@@ -65,26 +65,26 @@ func (s Subject) infrastructure() (objects.Object, bool) {
 }
 
 func (s Subject) referred(ref clusterv1.ContractVersionedObjectReference) (objects.Object, bool) {
-	for _, one := range s.Files.All {
-		if one.Kind == ref.Kind && one.Version.Group == ref.APIGroup && one.Key.Namespace == s.Cluster.Namespace &&
-			one.Key.Name == ref.Name {
-			return one, true
+	for _, object := range s.Files.Items {
+		if object.Kind == ref.Kind && object.Version.Group == ref.APIGroup && object.Key.Namespace == s.Cluster.Namespace &&
+			object.Key.Name == ref.Name {
+			return object, true
 		}
 	}
 	return objects.Object{}, false
 }
 
 // read reads another provider's object as far as it has the fields of T. What is of another type is refused elsewhere.
-func read[T any](one objects.Object) (into T) {
-	_ = json.Unmarshal(one.Data, &into) // what could be read of it is there
-	return into
+func read[T any](object objects.Object) (value T) {
+	_ = json.Unmarshal(object.Data, &value) // what could be read of it is there
+	return value
 }
 
 // note is a list of one sentence.
 func note(format string, args ...any) []string { return []string{fmt.Sprintf(format, args...)} }
 
-// about names an object that a Cluster refers to.
-func about(ref clusterv1.ContractVersionedObjectReference) string { return ref.Kind + " " + ref.Name }
+// refText names an object that a Cluster refers to.
+func refText(ref clusterv1.ContractVersionedObjectReference) string { return ref.Kind + " " + ref.Name }
 
 // name names the Cluster.
 func (s Subject) name() string { return "Cluster " + s.Cluster.Namespace + "/" + s.Cluster.Name }

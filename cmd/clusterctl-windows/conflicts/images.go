@@ -9,49 +9,49 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// said is a field that names an image or its version, and what stands there.
-type said struct{ field, text string }
+// imageField is a field that names an image or its version, with its value.
+type imageField struct{ field, text string }
 
-// image is what the spec says of its image, beginning with what says most.
-func (s Subject) image() []said {
+// image lists the fields of the image, the most telling first.
+func (s Subject) image() []imageField {
 	if vm := s.Windows.Spec.VSphere; vm != nil {
-		return []said{{"spec.vsphere.image.template", vm.Image.Template[strings.LastIndex(vm.Image.Template, "/")+1:]}}
+		return []imageField{{"spec.vsphere.image.template", vm.Image.Template[strings.LastIndex(vm.Image.Template, "/")+1:]}}
 	}
-	of := s.Windows.Spec.Azure.Image
+	image := s.Windows.Spec.Azure.Image
 	const field = "spec.azure.image."
-	_, id, _ := strings.Cut(of.ID, "/providers/")
-	return []said{
-		{field + "computeGallery.version", of.ComputeGallery.Version},
+	_, id, _ := strings.Cut(image.ID, "/providers/")
+	return []imageField{
+		{field + "computeGallery.version", image.ComputeGallery.Version},
 		{
 			field + "communityGallery.version",
-			of.CommunityGallery.Version,
+			image.CommunityGallery.Version,
 		},
-		{field + "marketplace.version", of.Marketplace.Version},
+		{field + "marketplace.version", image.Marketplace.Version},
 		{field + "id", id},
 		{
 			field + "computeGallery.name",
-			of.ComputeGallery.Name,
+			image.ComputeGallery.Name,
 		},
-		{field + "communityGallery.name", of.CommunityGallery.Name},
-		{field + "marketplace.sku", of.Marketplace.SKU},
-		{field + "marketplace.offer", of.Marketplace.Offer},
-		{field + "marketplace.publisher", of.Marketplace.Publisher},
+		{field + "communityGallery.name", image.CommunityGallery.Name},
+		{field + "marketplace.sku", image.Marketplace.SKU},
+		{field + "marketplace.offer", image.Marketplace.Offer},
+		{field + "marketplace.publisher", image.Marketplace.Publisher},
 	}
 }
 
-// linux are words by which people name images of Linux. Those of image-builder's flavors are among them.
+// linux are words in the names of Linux images. Those of image-builder's flavors are among them.
 var linux = regexp.MustCompile(`(?i)(ubuntu|ubun2|debian|flatcar|photon|mariner|azurelinux|azlinux|centos|rocky|alma|` +
 	`redhat|rhel|suse|sles|fedora|amazonlinux|bottlerocket|talos|linux|canonical)`)
 
-// windows are words by which people name images of Windows.
+// windows are words in the names of Windows images.
 var windows = regexp.MustCompile(`(?i)(win|ws20|ltsc|2019|2022|2025)`)
 
 // system looks for images of Linux. A name is no proof, and in Azure check asks for the system.
 func (s Subject) system() []string {
-	for _, one := range s.image() {
-		if found := linux.FindString(one.text); found != "" && !windows.MatchString(one.text) {
+	for _, field := range s.image() {
+		if found := linux.FindString(field.text); found != "" && !windows.MatchString(field.text) {
 			return note("%s is %q, which by its name is an image of Linux (%s): a VM of it never becomes a Windows node. Write an "+
-				"image of Windows, as docs/images.md says", one.field, one.text, found)
+				"image of Windows, as docs/images.md says", field.field, field.text, found)
 		}
 	}
 	if vm := s.Windows.Spec.Azure; vm != nil && strings.EqualFold(vm.Image.Marketplace.Publisher, "MicrosoftWindowsServer") {
@@ -88,11 +88,11 @@ func (s Subject) version() []string {
 		return nil
 	}
 	minor := uint64(wanted.Minor())
-	for _, one := range s.image() {
-		if has, found := minorOf(one.text); found && has != minor {
+	for _, field := range s.image() {
+		if named, found := minorOf(field.text); found && named != minor {
 			return note("%s is %q, which names Kubernetes 1.%d, but the Machine has the version %s: if the image has 1.%d, its VM is "+
 				"made and gives up with ImageVersionMismatch. Write an image of 1.%d, or another spec.version",
-				one.field, one.text, has, s.Owner.Spec.Version, has, minor)
+				field.field, field.text, named, s.Owner.Spec.Version, named, minor)
 		} else if found {
 			return nil
 		}
@@ -109,17 +109,17 @@ func (s Subject) newest() string {
 	if s.Windows.Spec.Azure == nil {
 		return ""
 	}
-	of := s.Windows.Spec.Azure.Image
-	for _, one := range []struct{ name, version, field string }{
-		{of.ComputeGallery.Name, of.ComputeGallery.Version, "computeGallery"},
-		{of.CommunityGallery.Name, of.CommunityGallery.Version, "communityGallery"},
-		{of.Marketplace.SKU, of.Marketplace.Version, "marketplace"},
+	image := s.Windows.Spec.Azure.Image
+	for _, c := range []struct{ name, version, field string }{
+		{image.ComputeGallery.Name, image.ComputeGallery.Version, "computeGallery"},
+		{image.CommunityGallery.Name, image.CommunityGallery.Version, "communityGallery"},
+		{image.Marketplace.SKU, image.Marketplace.Version, "marketplace"},
 	} {
-		if one.name != "" && (one.version == "" || one.version == latest) {
-			return "spec.azure.image." + one.field + ".version is " + cmp.Or(one.version, "not set")
+		if c.name != "" && (c.version == "" || c.version == latest) {
+			return "spec.azure.image." + c.field + ".version is " + cmp.Or(c.version, "not set")
 		}
 	}
-	if strings.Contains(of.ID, "/galleries/") && !strings.Contains(of.ID, "/versions/") {
+	if strings.Contains(image.ID, "/galleries/") && !strings.Contains(image.ID, "/versions/") {
 		return "spec.azure.image.id has no /versions/ at its end"
 	}
 	return ""
@@ -147,10 +147,10 @@ func yearOf(words string) *regexp.Regexp {
 
 // release looks for old Windows in the image's name.
 func (s Subject) release() []string {
-	for _, one := range s.image() {
+	for _, field := range s.image() {
 		for _, release := range releases {
-			if !strings.HasSuffix(one.field, "ersion") && release.name.MatchString(one.text) {
-				return note("%s is %q, which by its name is %s", one.field, one.text, release.says)
+			if !strings.HasSuffix(field.field, "ersion") && release.name.MatchString(field.text) {
+				return note("%s is %q, which by its name is %s", field.field, field.text, release.says)
 			}
 		}
 	}

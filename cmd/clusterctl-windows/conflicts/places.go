@@ -12,12 +12,12 @@ type place struct{ field, name string }
 // places are those of the spec.
 func (s Subject) places() []place {
 	vm := s.Windows.Spec.VSphere
-	const of = "spec.vsphere."
+	const prefix = "spec.vsphere."
 	return []place{
-		{of + "folder", vm.Folder},
-		{of + "resourcePool", vm.ResourcePool},
-		{of + "datastore", vm.Datastore},
-		{of + "image.template", vm.Image.Template},
+		{prefix + "folder", vm.Folder},
+		{prefix + "resourcePool", vm.ResourcePool},
+		{prefix + "datastore", vm.Datastore},
+		{prefix + "image.template", vm.Image.Template},
 	}
 }
 
@@ -38,18 +38,18 @@ func (s Subject) place() (notes []string) {
 	if s.Windows.Spec.VSphere == nil {
 		return nil
 	}
-	for _, one := range s.places() {
+	for _, p := range s.places() {
 		for _, rule := range placeRules {
-			if rule.form.MatchString(one.name) {
-				notes = append(notes, note("%s %q %s", one.field, one.name, rule.says)...)
+			if rule.form.MatchString(p.name) {
+				notes = append(notes, note("%s %q %s", p.field, p.name, rule.says)...)
 				break
 			}
 		}
 		datacenter := s.Windows.Spec.VSphere.Datacenter
-		if other := datacenterOf(one.name); other != "" && last(datacenter) != other && !strings.HasSuffix(one.field, "template") &&
-			!strings.ContainsAny(datacenter+other, "*?[%") {
-			notes = append(notes, note("%s %q is in the datacenter %s, but spec.vsphere.datacenter is %q: write one of both", one.field,
-				one.name, other, datacenter)...)
+		if inPath := datacenterOf(p.name); inPath != "" && base(datacenter) != inPath && !strings.HasSuffix(p.field, "template") &&
+			!strings.ContainsAny(datacenter+inPath, "*?[%") {
+			notes = append(notes, note("%s %q is in the datacenter %s, but spec.vsphere.datacenter is %q: write one of both", p.field,
+				p.name, inPath, datacenter)...)
 		}
 	}
 	return notes
@@ -61,13 +61,13 @@ func datacenterOf(path string) string {
 	if parts[0] != "" {
 		return ""
 	}
-	at := slices.IndexFunc(parts, func(part string) bool {
+	i := slices.IndexFunc(parts, func(part string) bool {
 		return slices.Contains([]string{"vm", "host", "datastore", "network"}, part)
 	})
-	if at < 2 {
+	if i < 2 {
 		return ""
 	}
-	return parts[at-1]
+	return parts[i-1]
 }
 
-func last(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+func base(path string) string { return path[strings.LastIndex(path, "/")+1:] }

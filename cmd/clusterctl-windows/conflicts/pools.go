@@ -40,43 +40,43 @@ func (s Subject) pool(adapter string, ref infrav1.IPPoolReference) []string {
 			"that", adapter, ref.APIGroup,
 			ref.Kind, ipam)
 	}
-	var others []string
-	for _, one := range s.Files.All {
-		if one.Kind != ref.Kind || one.Version.Group != ref.APIGroup {
+	var names []string
+	for _, object := range s.Files.Items {
+		if object.Kind != ref.Kind || object.Version.Group != ref.APIGroup {
 			continue
 		}
-		if one.Key.Name == ref.Name && (one.Key.Namespace == s.Owner.Namespace || ref.Kind == "GlobalInClusterIPPool") {
+		if object.Key.Name == ref.Name && (object.Key.Namespace == s.Owner.Namespace || ref.Kind == "GlobalInClusterIPPool") {
 			if isIPAMs {
-				return outside(one)
+				return gatewayOutside(object)
 			}
 			return nil
 		}
-		others = append(others, one.Key.Name)
+		names = append(names, object.Key.Name)
 	}
-	if meant := objects.Nearest(ref.Name, others); meant != "" {
+	if meant := objects.Nearest(ref.Name, names); meant != "" {
 		return note("network interface %s takes its address from %s %s, which is not in %s; did you mean %s, which is there?", adapter,
 			ref.Kind, ref.Name, s.Files.Source, meant)
 	}
 	return nil
 }
 
-// outside compares the gateway of a pool with its addresses.
-func outside(one objects.Object) []string {
-	of := read[ipPool](one).Spec
-	gateway, err := netip.ParseAddr(of.Gateway)
-	if err != nil || len(of.Addresses) == 0 {
+// gatewayOutside compares the gateway of a pool with its addresses.
+func gatewayOutside(object objects.Object) []string {
+	pool := read[ipPool](object).Spec
+	gateway, err := netip.ParseAddr(pool.Gateway)
+	if err != nil || len(pool.Addresses) == 0 {
 		return nil
 	}
-	first, _, _ := strings.Cut(of.Addresses[0], "-")
+	first, _, _ := strings.Cut(pool.Addresses[0], "-")
 	first, _, _ = strings.Cut(first, "/")
 	address, err := netip.ParseAddr(strings.TrimSpace(first))
 	if err != nil {
 		return nil
 	}
-	network, err := address.Prefix(of.Prefix)
+	network, err := address.Prefix(pool.Prefix)
 	if err != nil || network.Contains(gateway) || gateway.IsLinkLocalUnicast() {
 		return nil
 	}
 	return note("%s: spec.gateway is %s, which is outside of %s, the network of its addresses with spec.prefix %d: Windows "+
-		"reaches nothing through it. Correct the one or the other", one, gateway, network, of.Prefix)
+		"reaches nothing through it. Correct the one or the other", object, gateway, network, pool.Prefix)
 }

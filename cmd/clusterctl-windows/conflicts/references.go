@@ -24,28 +24,28 @@ func (s Subject) references() (notes []string) {
 	return append(notes, s.leads("spec.infrastructureRef", spec.InfrastructureRef, infrastructureGroup)...)
 }
 
-// leads says why a reference leads nowhere. Of kinds that are not known here nothing is said.
+// leads explains why a reference leads nowhere. References to unknown kinds are not judged.
 func (s Subject) leads(field string, ref clusterv1.ContractVersionedObjectReference, group string) []string {
-	known := cloudOf[ref.Kind] != "" || notKubeadms[ref.Kind] != "" || ref.Kind == "KubeadmControlPlane"
+	isKnown := cloudOf[ref.Kind] != "" || notKubeadms[ref.Kind] != "" || ref.Kind == "KubeadmControlPlane"
 	switch {
 	case strings.HasSuffix(ref.Kind, "Template"):
 		return note("%s: %s.kind is %q, which is a template for others: write the kind %s, and the name of such an object",
 			s.name(), field, ref.Kind, strings.TrimSuffix(ref.Kind, "Template"))
-	case known && ref.APIGroup != group:
+	case isKnown && ref.APIGroup != group:
 		return note("%s: %s.apiGroup is %q, but the kind %s is of %s: write that", s.name(), field, ref.APIGroup, ref.Kind, group)
 	}
-	if _, there := s.referred(ref); there {
+	if _, found := s.referred(ref); found {
 		return nil
 	}
 	var names []string
-	for _, one := range s.Files.All {
-		if one.Kind == ref.Kind && one.Key.Namespace == s.Cluster.Namespace {
-			names = append(names, one.Key.Name)
+	for _, object := range s.Files.Items {
+		if object.Kind == ref.Kind && object.Key.Namespace == s.Cluster.Namespace {
+			names = append(names, object.Key.Name)
 		}
 	}
 	if meant := objects.Nearest(ref.Name, names); meant != "" {
 		return note("%s: %s names %s, which is not in %s; did you mean %s, which is "+
-			"there?", s.name(), field, about(ref), s.Files.Source,
+			"there?", s.name(), field, refText(ref), s.Files.Source,
 			meant)
 	}
 	return nil

@@ -43,7 +43,8 @@ func (s Subject) secretKey() (key types.NamespacedName) {
 	return key
 }
 
-// secret looks at the login by the rules of the manager, which says CredentialsMissing of a wrong one and waits for a better.
+// secret checks the login by the rules of the manager, which reports CredentialsMissing for a wrong one and waits for a better
+// one.
 func (s Subject) secret() []string {
 	key := s.secretKey()
 	if key.Name == "" {
@@ -68,7 +69,7 @@ func (s Subject) secret() []string {
 	return s.doubts(key, login)
 }
 
-// open makes of a login what the manager makes of it, and asks nobody.
+// open reads a login as the manager does, without a call.
 func (s Subject) open(login map[string][]byte) error {
 	if s.Windows.Spec.VSphere != nil {
 		_, err := vcenters.Provider{}.Principal(login)
@@ -87,7 +88,7 @@ var keys = map[string][]string{
 	},
 }
 
-// unread names the keys that nobody reads: one of them may be the one that is missing.
+// unread lists the keys that have no effect: one of them may be the missing key under another name.
 func (s Subject) unread(login map[string][]byte) string {
 	cloud, _ := s.cloud()
 	var odd []string
@@ -105,7 +106,7 @@ func (s Subject) unread(login map[string][]byte) string {
 // plainKey is the name of a key, and no password in the place of one.
 var plainKey = regexp.MustCompile(`^[A-Za-z]{1,24}([._-][A-Za-z]{1,12})?$`)
 
-// absent says nothing of a Secret that the files leave out, as most do, unless another one may be meant.
+// absent has no note for a Secret that the files leave out, as most do, unless another one may be meant.
 func (s Subject) absent(key types.NamespacedName) []string {
 	if meant := s.Meant(key); meant != "" {
 		return note("identityRef names Secret %s, which is not in %s%s", key, s.Files.Source, meant)
@@ -113,7 +114,7 @@ func (s Subject) absent(key types.NamespacedName) []string {
 	return nil
 }
 
-// Meant says which Secret of the files may be meant by one that they do not have; empty if none is like it.
+// Meant returns the Secret of the files that may be meant by one that they do not have; empty if none is similar.
 func (s Subject) Meant(key types.NamespacedName) string {
 	_, err := objects.Load[corev1.Secret](s.Files, "Secret", key)
 	missing, _ := errors.AsType[*objects.MissingError](err)
@@ -123,19 +124,19 @@ func (s Subject) Meant(key types.NamespacedName) string {
 	case len(missing.Elsewhere) > 0:
 		return "; one of this name is in the namespace " + strings.Join(missing.Elsewhere, ", ") + ", and identityRef names one " +
 			"of the machine's own namespace: write metadata.namespace of both alike"
-	case missing.Near != "":
-		return "; did you mean " + missing.Near + ", which is there?"
+	case missing.Similar != "":
+		return "; did you mean " + missing.Similar + ", which is there?"
 	}
-	for _, one := range s.Files.OfKind("ConfigMap") {
-		if one.Key == key {
+	for _, object := range s.Files.OfKind("ConfigMap") {
+		if object.Key == key {
 			return "; there is a ConfigMap of this name, which nobody reads as a login: write kind: Secret, and stringData for data"
 		}
 	}
 	cloud, _ := s.cloud()
-	for _, one := range s.Files.OfKind("Secret") {
-		login, _, err := Login(s.Files, one.Key)
-		if err == nil && one.Key.Namespace == key.Namespace && hasAll(login, keys[cloud][:3]) {
-			return "; did you mean " + one.Key.Name + ", which has the keys of such a login?"
+	for _, object := range s.Files.OfKind("Secret") {
+		login, _, err := Login(s.Files, object.Key)
+		if err == nil && object.Key.Namespace == key.Namespace && hasAll(login, keys[cloud][:3]) {
+			return "; did you mean " + object.Key.Name + ", which has the keys of such a login?"
 		}
 	}
 	return ""
@@ -166,7 +167,7 @@ func (s Subject) doubts(key types.NamespacedName, login map[string][]byte) (note
 
 var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/]{8,}={0,2}$`)
 
-// twice says that a text is base64 of a host or a name with a domain, which no host and no such name is.
+// twice reports whether a text is base64 of a host or a name with a domain. No host and no such name looks like that.
 func twice(text string) bool {
 	text = strings.TrimSpace(text)
 	decoded, err := base64.StdEncoding.DecodeString(text)

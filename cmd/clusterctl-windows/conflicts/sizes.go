@@ -13,17 +13,17 @@ import (
 // processor, s premium disks (learn.microsoft.com/azure/virtual-machines/vm-naming-conventions).
 var sizeName = regexp.MustCompile(`^(?:standard|basic)_([a-z]+)([0-9]+)(?:-[0-9]+)?([a-z]*)(?:_|$)`)
 
-// size is what the name of a size says.
+// size is the parts of a size's name.
 type size struct{ name, family, cpus, features string }
 
 // namedSizes are those of the spec whose names follow the conventions.
-func namedSizes(spec *infrav1.AzureVM) (all []size) {
+func namedSizes(spec *infrav1.AzureVM) (sizes []size) {
 	for _, name := range append([]string{spec.VMSize}, spec.FallbackVMSizes...) {
 		if parts := sizeName.FindStringSubmatch(strings.ToLower(name)); parts != nil {
-			all = append(all, size{name, parts[1], parts[2], parts[3]})
+			sizes = append(sizes, size{name, parts[1], parts[2], parts[3]})
 		}
 	}
-	return all
+	return sizes
 }
 
 // sizeRules say what a size cannot do. The controller asks Azure's list of sizes for the same, and holds the machine
@@ -55,17 +55,17 @@ func (s Subject) sizes() (notes []string) {
 	for _, name := range append([]string{spec.VMSize}, spec.FallbackVMSizes...) {
 		notes = append(notes, unnamed(name)...)
 	}
-	for _, one := range namedSizes(spec) {
+	for _, s := range namedSizes(spec) {
 		for _, rule := range sizeRules {
-			if rule.broken(one, spec) {
-				notes = append(notes, fmt.Sprintf("the size %s of spec.azure %s", one.name, rule.says))
+			if rule.broken(s, spec) {
+				notes = append(notes, fmt.Sprintf("the size %s of spec.azure %s", s.name, rule.says))
 			}
 		}
 	}
 	return notes
 }
 
-// unnamed says that no size of Azure has a name of this form.
+// unnamed has a note if no size of Azure has a name of this form.
 func unnamed(name string) []string {
 	lower := strings.ToLower(name)
 	switch {

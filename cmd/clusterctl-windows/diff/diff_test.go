@@ -187,7 +187,7 @@ func TestTopology(t *testing.T) {
 
 // TestNotesHaveNoPlaces: a comment above an object changes no node.
 func TestNotesHaveNoPlaces(t *testing.T) {
-	files := &objects.Set{All: []objects.Object{{Place: "a.yaml: document 1, line 3"}, {Place: "a.yaml: document 1, line 30"}, {}}}
+	files := &objects.Set{Items: []objects.Object{{Place: "a.yaml: document 1, line 3"}, {Place: "a.yaml: document 1, line 30"}, {}}}
 	got := withoutPlaces([]string{"the pool in a.yaml: document 1, line 30, of a class", "another"}, files)
 	expect.Same(t, "notes", []string{"the pool in the files, of a class", "another"}, got)
 }

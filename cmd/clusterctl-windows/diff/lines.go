@@ -15,9 +15,9 @@ type section struct {
 
 // hunksOf has a hunk for each section that differs, in the order of the new version; sections that only the old one has follow
 // the one behind which they stood.
-func hunksOf(before, after []section) (hunks []string) {
-	for _, name := range merged(namesOf(before), namesOf(after)) {
-		first, second := sectionOf(before, name), sectionOf(after, name)
+func hunksOf(old, current []section) (hunks []string) {
+	for _, name := range merged(namesOf(old), namesOf(current)) {
+		first, second := sectionOf(old, name), sectionOf(current, name)
 		if name == orderOfSteps && sameOrder(first.lines, second.lines) {
 			continue
 		}
@@ -33,16 +33,16 @@ func hunksOf(before, after []section) (hunks []string) {
 }
 
 func namesOf(sections []section) (names []string) {
-	for _, one := range sections {
-		names = append(names, one.name)
+	for _, s := range sections {
+		names = append(names, s.name)
 	}
 	return names
 }
 
 func sectionOf(sections []section, name string) section {
-	for _, one := range sections {
-		if one.name == name {
-			return one
+	for _, s := range sections {
+		if s.name == name {
+			return s
 		}
 	}
 	return section{}
@@ -51,26 +51,26 @@ func sectionOf(sections []section, name string) section {
 // orderOfSteps is a section that differs only where steps that both versions have change places.
 const orderOfSteps = "order of steps"
 
-func sameOrder(before, after []string) bool {
-	without := func(all, others []string) []string {
-		return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !slices.Contains(others, name) })
+func sameOrder(old, current []string) bool {
+	common := func(names, kept []string) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(kept, name) })
 	}
-	return slices.Equal(without(before, after), without(after, before))
+	return slices.Equal(common(old, current), common(current, old))
 }
 
 // merged puts names that only the first list has behind their neighbours.
 func merged(first, second []string) []string {
-	all := slices.Clone(second)
-	at := 0
+	names := slices.Clone(second)
+	index := 0
 	for _, name := range first {
-		if i := slices.Index(all, name); i >= 0 {
-			at = i + 1
+		if i := slices.Index(names, name); i >= 0 {
+			index = i + 1
 			continue
 		}
-		all = slices.Insert(all, at, name)
-		at++
+		names = slices.Insert(names, index, name)
+		index++
 	}
-	return all
+	return names
 }
 
 // context is how many equal lines are shown around those that differ.
@@ -83,87 +83,87 @@ type edit struct {
 }
 
 // compareLines has the lines that differ and those around them; ... stands for lines between that are left out.
-func compareLines(before, after []string) (text []string) {
-	all := edits(before, after)
-	last := -1
-	for i, one := range all {
-		if !nearChange(all, i) {
+func compareLines(old, current []string) (text []string) {
+	list := edits(old, current)
+	lastShown := -1
+	for i, e := range list {
+		if !nearChange(list, i) {
 			continue
 		}
-		if last >= 0 && last != i-1 {
+		if lastShown >= 0 && lastShown != i-1 {
 			text = append(text, " ...\n")
 		}
-		last = i
-		text = append(text, string(one.mark)+oneLine(one.line)+"\n")
+		lastShown = i
+		text = append(text, string(e.mark)+oneLine(e.line)+"\n")
 	}
 	return text
 }
 
-// oneLine keeps a text from looking like several lines of a diff, whoever wrote it.
+// oneLine keeps a text, which is not trusted, from looking like several lines of a diff.
 func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\n`).Replace(text) }
 
-func nearChange(all []edit, at int) bool {
-	around := all[max(0, at-context):min(len(all), at+context+1)]
-	return slices.ContainsFunc(around, func(one edit) bool { return one.mark != ' ' })
+func nearChange(list []edit, index int) bool {
+	nearby := list[max(0, index-context):min(len(list), index+context+1)]
+	return slices.ContainsFunc(nearby, func(e edit) bool { return e.mark != ' ' })
 }
 
 // mostCompared bounds the table of edits. What is larger, such as a file of a user that is another one, is replaced as a whole.
 const mostCompared = 4 << 20
 
 // edits turn one list of lines into the other, with the fewest changes.
-func edits(before, after []string) (all []edit) {
+func edits(old, current []string) (list []edit) {
 	begin := 0
-	for begin < min(len(before), len(after)) && before[begin] == after[begin] {
+	for begin < min(len(old), len(current)) && old[begin] == current[begin] {
 		begin++
 	}
 	end := 0
-	for end < min(len(before), len(after))-begin && before[len(before)-1-end] == after[len(after)-1-end] {
+	for end < min(len(old), len(current))-begin && old[len(old)-1-end] == current[len(current)-1-end] {
 		end++
 	}
-	all = marked(all, ' ', before[:begin])
-	all = append(all, middle(before[begin:len(before)-end], after[begin:len(after)-end])...)
-	return marked(all, ' ', before[len(before)-end:])
+	list = marked(list, ' ', old[:begin])
+	list = append(list, middle(old[begin:len(old)-end], current[begin:len(current)-end])...)
+	return marked(list, ' ', old[len(old)-end:])
 }
 
-func marked(all []edit, mark byte, lines []string) []edit {
+func marked(list []edit, mark byte, lines []string) []edit {
 	for _, line := range lines {
-		all = append(all, edit{mark, line})
+		list = append(list, edit{mark, line})
 	}
-	return all
+	return list
 }
 
 // middle are the edits of lists that differ in their first and last lines. It removes before it adds.
-func middle(before, after []string) (all []edit) {
-	if (len(before)+1)*(len(after)+1) > mostCompared {
-		return marked(marked(all, '-', before), '+', after)
+func middle(old, current []string) (list []edit) {
+	if (len(old)+1)*(len(current)+1) > mostCompared {
+		return marked(marked(list, '-', old), '+', current)
 	}
-	common := commonLines(before, after)
+	common := commonLines(old, current)
 	i, j := 0, 0
-	for i < len(before) && j < len(after) {
+	for i < len(old) && j < len(current) {
 		switch {
-		case before[i] == after[j]:
-			all = append(all, edit{' ', before[i]})
+		case old[i] == current[j]:
+			list = append(list, edit{' ', old[i]})
 			i, j = i+1, j+1
 		case common[i+1][j] >= common[i][j+1]:
-			all = append(all, edit{'-', before[i]})
+			list = append(list, edit{'-', old[i]})
 			i++
 		default:
-			all = append(all, edit{'+', after[j]})
+			list = append(list, edit{'+', current[j]})
 			j++
 		}
 	}
-	return marked(marked(all, '-', before[i:]), '+', after[j:])
+	return marked(marked(list, '-', old[i:]), '+', current[j:])
 }
 
 // commonLines has for each pair of tails how many lines they have in common, in their order.
-func commonLines(before, after []string) [][]int32 {
-	table := make([][]int32, len(before)+1)
+func commonLines(old, current []string) [][]int32 {
+	table := make([][]int32, len(old)+1)
 	for i := range table {
-		table[i] = make([]int32, len(after)+1)
+		table[i] = make([]int32, len(current)+1)
 	}
-	for i, line := range slices.Backward(before) {
-		for j := len(after) - 1; j >= 0; j-- {
-			if line == after[j] {
+	for i, line := range slices.Backward(old) {
+		for j := len(current) - 1; j >= 0; j-- {
+			if line == current[j] {
 				table[i][j] = table[i+1][j+1] + 1
 			} else {
 				table[i][j] = max(table[i+1][j], table[i][j+1])

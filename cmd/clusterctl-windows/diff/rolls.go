@@ -20,48 +20,48 @@ func whenGone(m *preview.Machine) string {
 
 // happens is what a change means for the machines that exist.
 func (c change) happens() string {
-	if c.before.Pool == nil || c.after.Pool == nil {
+	if c.old.Pool == nil || c.current.Pool == nil {
 		return "a Machine that exists keeps its VM and its user data."
 	}
-	why, edited := rolls(c.before.Pool, c.after.Pool), editedTemplates(c)
+	reasons, edited := rolls(c.old.Pool, c.current.Pool), editedTemplates(c)
 	switch {
-	case len(edited) > 0 && ownedByTopology(c.after.Pool):
-		why = append(why, "the topology replaces "+strings.Join(edited, " and "))
+	case len(edited) > 0 && ownedByTopology(c.current.Pool):
+		reasons = append(reasons, "the topology replaces "+strings.Join(edited, " and "))
 	case len(edited) > 0:
 		return "the API server will refuse this: " + strings.Join(edited, " and ") + " changes under the same name, and templates " +
 			"are immutable. Give the template a new name, and use that in the MachineDeployment, which then replaces its machines."
-	case len(why) == 0:
+	case len(reasons) == 0:
 		return "the pool does not roll."
 	}
-	return "the pool rolls, " + how(c.after.Pool) + ": " + strings.Join(why, "; ") + "."
+	return "the pool rolls, " + howReplaced(c.current.Pool) + ": " + strings.Join(reasons, "; ") + "."
 }
 
-// how Cluster API replaces the machines.
-func how(pool *clusterv1.MachineDeployment) string {
+// howReplaced describes how Cluster API replaces the machines.
+func howReplaced(pool *clusterv1.MachineDeployment) string {
 	if pool.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType {
 		return "each machine when you delete it (OnDelete)"
 	}
 	return "which replaces its machines"
 }
 
-// rolls says which changes have Cluster API replace the machines of a pool. A test compares it with Cluster API's own decision,
-// in core/reconcilers/machinedeployment/mdutil.
-func rolls(before, after *clusterv1.MachineDeployment) (why []string) {
-	first, second := before.Spec.Template.Spec, after.Spec.Template.Spec
-	const within = "spec.template.spec."
-	for _, one := range []struct{ field, was, is string }{
-		{within + "version", first.Version, second.Version},
-		{within + "infrastructureRef.name", first.InfrastructureRef.Name, second.InfrastructureRef.Name},
-		{within + "bootstrap.configRef.name", first.Bootstrap.ConfigRef.Name, second.Bootstrap.ConfigRef.Name},
-		{within + "bootstrap.dataSecretName", text(first.Bootstrap.DataSecretName), text(second.Bootstrap.DataSecretName)},
-		{within + "failureDomain", first.FailureDomain, second.FailureDomain},
-		{"spec.rollout.after", afterOf(before), afterOf(after)},
+// rolls lists the changes that make Cluster API replace the machines of a pool. A test compares it with Cluster API's own
+// decision, in core/reconcilers/machinedeployment/mdutil.
+func rolls(old, current *clusterv1.MachineDeployment) (reasons []string) {
+	first, second := old.Spec.Template.Spec, current.Spec.Template.Spec
+	const prefix = "spec.template.spec."
+	for _, field := range []struct{ field, oldValue, newValue string }{
+		{prefix + "version", first.Version, second.Version},
+		{prefix + "infrastructureRef.name", first.InfrastructureRef.Name, second.InfrastructureRef.Name},
+		{prefix + "bootstrap.configRef.name", first.Bootstrap.ConfigRef.Name, second.Bootstrap.ConfigRef.Name},
+		{prefix + "bootstrap.dataSecretName", text(first.Bootstrap.DataSecretName), text(second.Bootstrap.DataSecretName)},
+		{prefix + "failureDomain", first.FailureDomain, second.FailureDomain},
+		{"spec.rollout.after", afterOf(old), afterOf(current)},
 	} {
-		if one.was != one.is {
-			why = append(why, fmt.Sprintf("%s is %s and was %s", one.field, orNone(one.is), orNone(one.was)))
+		if field.oldValue != field.newValue {
+			reasons = append(reasons, fmt.Sprintf("%s is %s and was %s", field.field, orNone(field.newValue), orNone(field.oldValue)))
 		}
 	}
-	return why
+	return reasons
 }
 
 func text(name *string) string {
@@ -92,14 +92,14 @@ func ownedByTopology(pool *clusterv1.MachineDeployment) bool {
 
 // editedTemplates are those that have the same name and another content.
 func editedTemplates(c change) (edited []string) {
-	first, second := c.before.Pool.Spec.Template.Spec, c.after.Pool.Spec.Template.Spec
-	was, is := c.before.Windows.Spec, c.after.Windows.Spec
-	was.ProviderID, is.ProviderID = "", "" // computed for the example
-	if first.InfrastructureRef.Name == second.InfrastructureRef.Name && !equality.Semantic.DeepEqual(was, is) {
+	first, second := c.old.Pool.Spec.Template.Spec, c.current.Pool.Spec.Template.Spec
+	oldSpec, newSpec := c.old.Windows.Spec, c.current.Windows.Spec
+	oldSpec.ProviderID, newSpec.ProviderID = "", "" // computed for the example
+	if first.InfrastructureRef.Name == second.InfrastructureRef.Name && !equality.Semantic.DeepEqual(oldSpec, newSpec) {
 		edited = append(edited, "WindowsMachineTemplate "+second.InfrastructureRef.Name)
 	}
 	if first.Bootstrap.ConfigRef.Name == second.Bootstrap.ConfigRef.Name &&
-		!equality.Semantic.DeepEqual(c.before.Config(), c.after.Config()) {
+		!equality.Semantic.DeepEqual(c.old.Config(), c.current.Config()) {
 		edited = append(edited, "WindowsBootstrapConfigTemplate "+second.Bootstrap.ConfigRef.Name)
 	}
 	return edited

@@ -20,7 +20,7 @@ func poolSections(m *preview.Machine) ([]section, error) {
 		return nil, nil
 	}
 	lines, err := yamlLines(poolFields(m))
-	return []section{{name: m.Of, lines: lines}}, err
+	return []section{{name: m.Source, lines: lines}}, err
 }
 
 // nodeSections are all parts of a node that a change of files may change, without secrets: the plan as it is printed, the files
@@ -36,12 +36,12 @@ func nodeSections(m *preview.Machine) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []section{{name: "summary", lines: summaryLines(m)}, {name: "WindowsMachine spec", lines: vm}}
-	return append(append(all, steps...), section{name: "notes", lines: m.Notes}), nil
+	sections := []section{{name: "summary", lines: summaryLines(m)}, {name: "WindowsMachine spec", lines: vm}}
+	return append(append(sections, steps...), section{name: "notes", lines: m.Notes}), nil
 }
 
 func summaryLines(m *preview.Machine) (lines []string) {
-	for _, row := range summary.Of(m) {
+	for _, row := range summary.Rows(m) {
 		lines = append(lines, row.Name+": "+row.Value)
 	}
 	return lines
@@ -75,7 +75,7 @@ func planSections(p *plan.Plan) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []section{frame}
+	sections := []section{frame}
 	order := section{name: orderOfSteps}
 	for _, group := range []struct {
 		name   string
@@ -83,15 +83,15 @@ func planSections(p *plan.Plan) ([]section, error) {
 	}{{"", p.Phases}, {"at every later boot, ", p.EveryBoot}, {"in the background, ", p.Background}} {
 		for _, phase := range group.phases {
 			for _, step := range phase.Steps {
-				one, err := sectionOfStep(group.name+phase.Name+": "+step.Base().Name, step)
+				sec, err := sectionOfStep(group.name+phase.Name+": "+step.Base().Name, step)
 				if err != nil {
 					return nil, err
 				}
-				all, order.lines = append(all, one), append(order.lines, one.name)
+				sections, order.lines = append(sections, sec), append(order.lines, sec.name)
 			}
 		}
 	}
-	return append(all, order), nil
+	return append(sections, order), nil
 }
 
 // frameOf describes what applies to all steps, but for the limits, which the summary has.
@@ -111,18 +111,18 @@ func sectionOfStep(name string, step plan.Step) (section, error) {
 	if err != nil {
 		return section{}, fmt.Errorf("compare: %w", err)
 	}
-	one := section{name: name, lines: words.Step(step), exact: jsonLines(fields)}
+	sec := section{name: name, lines: words.Step(step), exact: jsonLines(fields)}
 	switch step := step.(type) {
 	case *plan.File:
-		one.lines = append(one.lines, contentLines(step.Text.String())...)
+		sec.lines = append(sec.lines, contentLines(step.Text.String())...)
 	case *plan.Reservations:
 		patch, err := json.Marshal(step.Patch)
 		if err != nil {
 			return section{}, fmt.Errorf("compare: %w", err)
 		}
-		one.lines = append(one.lines, jsonLines(patch)...)
+		sec.lines = append(sec.lines, jsonLines(patch)...)
 	}
-	return one, nil
+	return sec, nil
 }
 
 // contentLines are those of a file; JSON, which has one line, gets a line for each value.

@@ -21,7 +21,7 @@ func checkReport(t *testing.T, source *odd.Source) {
 		Refuses: source.Once(2), Changes: source.Once(2),
 	}
 	if source.Once(2) {
-		c.Policies.There = append(names(policies.Validating()), names(policies.Mutating())...)
+		c.Policies.Present = append(names(policies.Validating()), names(policies.Mutating())...)
 	}
 	items := Report(c).Items
 	if len(items) < 2+len(c.Workloads) {

@@ -1,4 +1,4 @@
-// Package linux says of a workload cluster whether its pods stay where they can run: all verdicts of internal/placement, what
+// Package linux judges whether the pods of a workload cluster stay where they can run: all verdicts of internal/placement, what
 // is wrong with kube-proxy and cluster DNS, and what the policies of this cluster do about it. It is pure:
 // cmd/clusterctl-windows/management reads the cluster.
 package linux
@@ -38,27 +38,27 @@ type Cluster struct {
 type Policies struct {
 	// ServesMutating and ServesValidating say that its API server has the kinds.
 	ServesMutating, ServesValidating bool
-	// Hidden says that this user may not see them.
+	// Hidden is set if this user may not see them.
 	Hidden bool
-	// There are ours that are there, policies and bindings, each with its kind and its name.
-	There []string
-	// Tried says that dry runs have been answered. Refuses and Changes say what they have shown: that the API server obeys the
-	// validating policies, and the mutating one.
+	// Present lists our policies and bindings that exist, each with its kind and its name.
+	Present []string
+	// Tried is set once dry runs have been answered. Refuses and Changes are their results: the API server obeys the validating
+	// policies, and the mutating one.
 	Tried, Refuses, Changes bool
 }
 
-// has says whether all of the objects are there.
-func (p Policies) has(objects []*unstructured.Unstructured) bool {
+// contains reports whether all of the objects exist.
+func (p Policies) contains(objects []*unstructured.Unstructured) bool {
 	return !slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
-		return !slices.Contains(p.There, o.GetKind()+" "+o.GetName())
+		return !slices.Contains(p.Present, o.GetKind()+" "+o.GetName())
 	})
 }
 
 // Report has a finding for the Nodes, the policies, kube-proxy and cluster DNS, then others, and one for each workload, the worst
 // first.
-func Report(c Cluster, others ...cloud.Finding) *report.FindingList {
+func Report(c Cluster, extra ...cloud.Finding) *report.FindingList {
 	c.assumeWindows()
-	c.Mutates = c.Policies.has(policies.Mutating()) && (c.Policies.Changes || !c.Policies.Tried)
+	c.Mutates = c.Policies.contains(policies.Mutating()) && (c.Policies.Changes || !c.Policies.Tried)
 	found := []report.Entry{c.ofNodes(), c.ofPolicies()}
 	var workloads []report.Entry
 	var planned []string
@@ -72,13 +72,13 @@ func Report(c Cluster, others ...cloud.Finding) *report.FindingList {
 	if c.mayMutate() {
 		found = append(found, c.ofPlan(planned))
 	}
-	for _, one := range others {
-		found = append(found, report.Entry{Finding: one})
+	for _, finding := range extra {
+		found = append(found, report.Entry{Finding: finding})
 	}
 	slices.SortStableFunc(workloads, func(a, b report.Entry) int {
 		return cmp.Or(cmp.Compare(severity[a.Result], severity[b.Result]), strings.Compare(a.Check, b.Check))
 	})
-	return report.Of(append(found, workloads...))
+	return report.FromEntries(append(found, workloads...))
 }
 
 // severity sorts: what must be done comes first.
@@ -128,7 +128,7 @@ func (c *Cluster) ofPolicies() report.Entry {
 	return entry("policies", result, text)
 }
 
-// lack says what the policies do not do, and why.
+// lack lists what the policies do not do, and why.
 func (p Policies) lack() string {
 	const absent = "the manager writes them before the first Windows machine of the Cluster, unless the Cluster has the " +
 		"annotation capwin.io/linux-policy: off or warn"
@@ -141,7 +141,7 @@ func (p Policies) lack() string {
 	case !p.ServesValidating:
 		return "the API server has no policies that keep pods on Linux, which come with Kubernetes 1.30: what is wrong is reported, " +
 			"and not prevented"
-	case !p.has(policies.Validating()):
+	case !p.contains(policies.Validating()):
 		return "not all policies that keep pods on Linux are there: " + absent
 	case p.Tried && !p.Refuses:
 		return "the policies are there, and the API server does not obey them, as a dry run shows: its admission plug-in " +
@@ -149,7 +149,7 @@ func (p Policies) lack() string {
 	case !p.ServesMutating:
 		return keeps + "of what else may come to Windows Nodes it can only warn, as it has no policies that change workloads, which " +
 			"come with Kubernetes 1.36"
-	case !p.has(policies.Mutating()):
+	case !p.contains(policies.Mutating()):
 		return keeps + "the policy that selects Linux in the templates of workloads is not there: " + absent
 	case p.Tried && !p.Changes:
 		return keeps + "the policy that selects Linux in the templates of workloads is there, and the API server does not obey it, " +
@@ -161,13 +161,13 @@ func (p Policies) lack() string {
 	return ""
 }
 
-// mayMutate says whether the policy that changes workloads is there or can come: the API server has the kind, and nothing shows
-// that it does not obey it.
+// mayMutate reports whether the policy that changes workloads is there or can come: the API server has the kind, and nothing
+// shows that it does not obey it.
 func (c *Cluster) mayMutate() bool {
-	return c.Policies.ServesMutating && (c.Policies.Changes || !c.Policies.Tried || !c.Policies.has(policies.Mutating()))
+	return c.Policies.ServesMutating && (c.Policies.Changes || !c.Policies.Tried || !c.Policies.contains(policies.Mutating()))
 }
 
-// ofPlan says what the policy changes, or will change once it is there.
+// ofPlan lists what the policy changes, or will change once it exists.
 func (c *Cluster) ofPlan(workloads []string) report.Entry {
 	result, text := cloud.CheckOK, placement.Planned(workloads)
 	if text != "" && !c.Mutates {
@@ -179,7 +179,7 @@ func (c *Cluster) ofPlan(workloads []string) report.Entry {
 const kubeProxy = "kube-proxy"
 
 // ofCluster is about kube-proxy and cluster DNS.
-func (c *Cluster) ofCluster() (all []report.Entry) {
+func (c *Cluster) ofCluster() (entries []report.Entry) {
 	proxied := len(c.Kubelets) == 0
 	for _, f := range c.OfCluster() {
 		result := cloud.CheckWarning
@@ -188,13 +188,13 @@ func (c *Cluster) ofCluster() (all []report.Entry) {
 		}
 		check, _, _ := strings.Cut(f.Of, ":")
 		proxied = proxied || check == kubeProxy
-		all = append(all, entry(check, result, f.Why, report.Command{For: mends, Run: f.Mend}))
+		entries = append(entries, entry(check, result, f.Why, report.Command{Purpose: mends, Run: f.Mend}))
 	}
 	if !proxied {
-		all = append(all, entry(kubeProxy, cloud.CheckOK, "each Windows Node has what its config wants, of a version that fits the "+
-			"API server"))
+		entries = append(entries, entry(kubeProxy, cloud.CheckOK,
+			"each Windows Node has what its config wants, of a version that fits the API server"))
 	}
-	return all
+	return entries
 }
 
 const mends = "this mends it"
@@ -212,6 +212,6 @@ func (c *Cluster) ofWorkload(f placement.Finding, w placement.Workload) report.E
 	if c.mayMutate() && c.GetsLinux(w) && (f.Verdict != placement.Lands || !c.Mutates) { // else the finding has it
 		text += "; the policy selects Linux for it when its template changes next"
 	}
-	return entry(f.Of, result, text, report.Command{For: mends, Run: f.Mend},
-		report.Command{For: "or, if its pods run on both systems", Run: f.Allow})
+	return entry(f.Of, result, text, report.Command{Purpose: mends, Run: f.Mend},
+		report.Command{Purpose: "or, if its pods run on both systems", Run: f.Allow})
 }

@@ -53,7 +53,7 @@ func names(objects []*unstructured.Unstructured) (all []string) {
 func TestPolicies(t *testing.T) {
 	validating, mutating := names(policies.Validating()), names(policies.Mutating())
 	all := slices.Concat(validating, mutating)
-	acting := Policies{ServesValidating: true, ServesMutating: true, There: all, Tried: true, Refuses: true, Changes: true}
+	acting := Policies{ServesValidating: true, ServesMutating: true, Present: all, Tried: true, Refuses: true, Changes: true}
 	for name, c := range map[string]struct {
 		version string
 		have    Policies
@@ -68,39 +68,39 @@ func TestPolicies(t *testing.T) {
 			"v1.30.1", Policies{ServesValidating: true}, cloud.CheckWarning, "not all policies that keep pods on Linux are there", "",
 		},
 		"of 1.30": {
-			"v1.30.1", Policies{ServesValidating: true, There: validating}, cloud.CheckWarning, "which come with Kubernetes 1.36", "",
+			"v1.30.1", Policies{ServesValidating: true, Present: validating}, cloud.CheckWarning, "which come with Kubernetes 1.36", "",
 		},
 		"of 1.36, one is not there": {
 			"v1.36.3",
-			Policies{ServesValidating: true, ServesMutating: true, There: validating[1:]},
+			Policies{ServesValidating: true, ServesMutating: true, Present: validating[1:]},
 			cloud.CheckWarning,
 			"capwin.io/linux-policy: off", cloud.CheckWarning,
 		},
 		"of 1.36, the mutating one is not there": {
 			"v1.36.3",
-			Policies{ServesValidating: true, ServesMutating: true, There: validating, Tried: true, Refuses: true},
+			Policies{ServesValidating: true, ServesMutating: true, Present: validating, Tried: true, Refuses: true},
 			cloud.CheckWarning,
 			"keeps cluster DNS on Linux; the policy that selects Linux in the templates of workloads is not there", cloud.CheckWarning,
 		},
 		"of 1.36": {"v1.36.3", acting, cloud.CheckOK, "and selects Linux in templates", cloud.CheckOK},
 		"of 1.36, not tried": {
 			"v1.36.3",
-			Policies{ServesValidating: true, ServesMutating: true, There: all},
+			Policies{ServesValidating: true, ServesMutating: true, Present: all},
 			cloud.CheckWarning, "the policies are there; whether they act was not tried", cloud.CheckOK,
 		},
 		"of 1.36, the gate is off": {
 			"v1.36.3",
-			Policies{ServesValidating: true, ServesMutating: true, There: all, Tried: true, Refuses: true},
+			Policies{ServesValidating: true, ServesMutating: true, Present: all, Tried: true, Refuses: true},
 			cloud.CheckWarning, "its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off", "",
 		},
 		"of 1.36, somebody else's": {
 			"v1.36.3",
-			Policies{ServesValidating: true, ServesMutating: true, There: all, Tried: true, Changes: true},
+			Policies{ServesValidating: true, ServesMutating: true, Present: all, Tried: true, Changes: true},
 			cloud.CheckWarning, "the API server does not obey them", cloud.CheckOK,
 		},
 		"of 1.30, tried": {
 			"v1.30.1",
-			Policies{ServesValidating: true, There: validating, Tried: true, Refuses: true},
+			Policies{ServesValidating: true, Present: validating, Tried: true, Refuses: true},
 			cloud.CheckWarning, "the API server keeps cluster DNS on Linux; of what else", "",
 		},
 		"not shown": {"v1.36.3", Policies{Hidden: true}, cloud.CheckSkipped, "may not list them", ""},

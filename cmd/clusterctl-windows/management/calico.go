@@ -11,7 +11,7 @@ import (
 
 const installationPath = "/apis/operator.tigera.io/v1/installations/default"
 
-// Calico says what a workload cluster's Calico has of the settings for Windows.
+// Calico reads which of the settings for Windows the Calico of a workload cluster has.
 func Calico(ctx context.Context, server *remote.Server) (*addons.Calico, error) {
 	found := &addons.Calico{}
 	for _, read := range []func(context.Context, *remote.Server, *addons.Calico) error{
@@ -28,8 +28,8 @@ func readInstallation(ctx context.Context, server *remote.Server, found *addons.
 	var object struct {
 		Spec addons.Installation `json:"spec"`
 	}
-	there, err := server.Get(ctx, installationPath, &object)
-	if there {
+	ok, err := server.Get(ctx, installationPath, &object)
+	if ok {
 		found.Installation = &object.Spec
 	}
 	return err

@@ -9,11 +9,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/policies"
 )
 
-// probe tries whether the API server obeys the policies that are there. Whoever may not make such objects does not know it, and
-// neither does anybody where somebody else's admission refuses them.
+// probe tries whether the API server obeys the policies that exist. The result stays unknown if this user may not create such
+// objects, or if another admission policy refuses them.
 func (r *reading) probe(ctx context.Context) error {
-	p := &r.into.Policies
-	if len(p.There) == 0 {
+	p := &r.cluster.Policies
+	if len(p.Present) == 0 {
 		return nil
 	}
 	_, err := r.dryRun(ctx, policies.ProbeValidating())

@@ -22,9 +22,9 @@ func Secret(ctx context.Context, server *remote.Server, key types.NamespacedName
 	return found, nil
 }
 
-func secret(ctx context.Context, server *remote.Server, key types.NamespacedName, into any) error {
-	there, err := server.Get(ctx, "/api/v1/namespaces/"+key.Namespace+"/secrets/"+key.Name, into)
-	if err == nil && !there {
+func secret(ctx context.Context, server *remote.Server, key types.NamespacedName, object any) error {
+	found, err := server.Get(ctx, "/api/v1/namespaces/"+key.Namespace+"/secrets/"+key.Name, object)
+	if err == nil && !found {
 		return errors.New("it is not there; name its namespace with -n")
 	}
 	return server.Reason(err)

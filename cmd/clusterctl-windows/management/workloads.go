@@ -32,10 +32,10 @@ const (
 func Placement(ctx context.Context, server *remote.Server) (*linux.Cluster, *addons.NodeAddresses, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readTime, errTime)
 	defer cancel()
-	r := &reading{server: server, into: &linux.Cluster{}}
+	r := &reading{server: server, cluster: &linux.Cluster{}}
 	r.found = collect.Collector{Server: server.Reader(), MostOfNodes: mostOfNodes}
-	for _, one := range []func(context.Context) error{r.found.Read, r.workloads, r.policies, r.probe, r.pools} {
-		if err := one(ctx); err != nil {
+	for _, read := range []func(context.Context) error{r.found.Read, r.workloads, r.policies, r.probe, r.pools} {
+		if err := read(ctx); err != nil {
 			if errors.Is(context.Cause(ctx), errTime) {
 				err = errTime
 			}
@@ -46,26 +46,26 @@ func Placement(ctx context.Context, server *remote.Server) (*linux.Cluster, *add
 		return nil, nil, fmt.Errorf("the user of this kubeconfig lacks rights in the cluster %s, so there are no verdicts: %s; a "+
 			"ClusterRole must give them", server, strings.Join(r.found.Lacking, ", "))
 	}
-	r.into.Seen, r.addresses.MaxPods = r.found.Seen, r.found.MaxPods
-	r.into.Refused = append(r.found.Refused, r.into.Refused...)
-	return r.into, &r.addresses, nil
+	r.cluster.Seen, r.addresses.MaxPods = r.found.Seen, r.found.MaxPods
+	r.cluster.Refused = append(r.found.Refused, r.cluster.Refused...)
+	return r.cluster, &r.addresses, nil
 }
 
 var errTime = fmt.Errorf("it has not answered all within %s", readTime)
 
 // reading reads a cluster.
 type reading struct {
-	server *remote.Server
-	found  collect.Collector
-	into   *linux.Cluster
+	server  *remote.Server
+	found   collect.Collector
+	cluster *linux.Cluster
 	// addresses are those that Calico has for Windows Nodes.
 	addresses addons.NodeAddresses
 }
 
 // optional notes what is not shown, and passes every other error.
-func (r *reading) optional(what string, err error) error {
+func (r *reading) optional(subject string, err error) error {
 	if apierrors.IsForbidden(err) {
-		r.into.Refused = append(r.into.Refused, what)
+		r.cluster.Refused = append(r.cluster.Refused, subject)
 		return nil
 	}
 	return err
@@ -77,16 +77,16 @@ func (r *reading) workloads(ctx context.Context) error {
 		if weight += o.Weight(); weight > heaviest {
 			return fmt.Errorf("its workloads have more than the %d fields that this program takes", heaviest)
 		}
-		one, err := o.Decode()
-		r.into.Workloads = append(r.into.Workloads, one)
+		workload, err := o.Decode()
+		r.cluster.Workloads = append(r.cluster.Workloads, workload)
 		return err
 	})
 }
 
 // policies reads which of ours are there.
 func (r *reading) policies(ctx context.Context) error {
-	p := &r.into.Policies
-	for _, one := range []struct {
+	p := &r.cluster.Policies
+	for _, kind := range []struct {
 		kind, resource string
 		served         *bool
 	}{
@@ -97,14 +97,14 @@ func (r *reading) policies(ctx context.Context) error {
 	} {
 		add := func(o metav1.PartialObjectMetadata) error {
 			if o.Labels[policies.Label] == policies.LabelValue {
-				p.There = append(p.There, one.kind+" "+o.Name)
+				p.Present = append(p.Present, kind.kind+" "+o.Name)
 			}
 			return nil
 		}
 		var err error
-		*one.served, err = remote.List(ctx, r.server, "/apis/admissionregistration.k8s.io/v1/"+one.resource, nil, add)
+		*kind.served, err = remote.List(ctx, r.server, "/apis/admissionregistration.k8s.io/v1/"+kind.resource, nil, add)
 		p.Hidden = p.Hidden || apierrors.IsForbidden(err)
-		if err := r.optional(one.resource, err); err != nil {
+		if err := r.optional(kind.resource, err); err != nil {
 			return err
 		}
 	}

@@ -29,43 +29,43 @@ import (
 // version are converted as Cluster API does. It returns all errors at once.
 func (s *Set) Admit() error {
 	var refused []error // the objects must not be used after an error
-	for i, one := range s.All {
+	for i, object := range s.Items {
 		if len(refused) == mostRefused {
 			return errors.Join(append(refused, fmt.Errorf("and perhaps more: these were the first %d objects", mostRefused))...)
 		}
-		rules, err := rulesOf(one.Version.WithKind(one.Kind))
+		rules, err := rulesOf(object.Version.WithKind(object.Kind))
 		if err != nil {
-			refused = append(refused, fmt.Errorf("%s: %w", one, err))
+			refused = append(refused, fmt.Errorf("%s: %w", object, err))
 			continue
 		}
 		if rules == nil {
-			if err := admitOther(one); err != nil {
+			if err := admitOther(object); err != nil {
 				refused = append(refused, err)
 			}
 			continue
 		}
-		if s.All[i], err = rules.admit(one); err != nil {
+		if s.Items[i], err = rules.admit(object); err != nil {
 			refused = append(refused, err)
 		}
 	}
 	return errors.Join(refused...)
 }
 
-// mostRefused objects are told of at once: a file of anybody may have any number.
+// mostRefused objects are reported at once, because a file may have any number of them.
 const mostRefused = 20
 
 // admitOther checks an object without a schema here. Of another provider's kinds nothing is known, and another version Decode
 // refuses, if the object is needed.
-func admitOther(one Object) error {
+func admitOther(object Object) error {
 	var err error
-	switch one.Version.WithKind(one.Kind) {
+	switch object.Version.WithKind(object.Kind) {
 	case corev1.SchemeGroupVersion.WithKind("Secret"):
 		var secret *corev1.Secret
-		if secret, err = Decode[corev1.Secret](one); err == nil {
-			err = checkType(one, secret)
+		if secret, err = Decode[corev1.Secret](object); err == nil {
+			err = checkType(object, secret)
 		}
 	case corev1.SchemeGroupVersion.WithKind("ConfigMap"):
-		_, err = Decode[corev1.ConfigMap](one)
+		_, err = Decode[corev1.ConfigMap](object)
 	}
 	return err
 }
@@ -78,14 +78,14 @@ var typedKeys = map[corev1.SecretType][]string{
 	corev1.SecretTypeBasicAuth: {corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey},
 }
 
-func checkType(one Object, secret *corev1.Secret) error {
+func checkType(object Object, secret *corev1.Secret) error {
 	var missing []error
 	for _, key := range typedKeys[secret.Type] {
-		_, there := secret.Data[key]
-		_, too := secret.StringData[key]
-		if !there && !too {
+		_, dataFound := secret.Data[key]
+		_, stringDataFound := secret.StringData[key]
+		if !dataFound && !stringDataFound {
 			missing = append(missing, fmt.Errorf("%s: data[%s]: is missing, and a Secret of the type %s must have it; add it, or leave "+
-				"type out", one, key, secret.Type))
+				"type out", object, key, secret.Type))
 		}
 	}
 	if secret.Type == corev1.SecretTypeBasicAuth && len(missing) == 1 {
@@ -112,28 +112,28 @@ type kindRules struct {
 }
 
 // admit returns the object with its defaults set, in the version that is used here.
-func (k *kindRules) admit(one Object) (Object, error) {
+func (k *kindRules) admit(object Object) (Object, error) {
 	var content map[string]any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &content); err != nil {
-		return one, explain(one, err)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(object.Data, &content); err != nil {
+		return object, explain(object, err)
 	}
 	if k.foreign {
 		// An API server takes no status from a user, that of a newer Cluster API has more fields, and nothing here needs it.
 		delete(content, "status")
 	}
-	if wrong := k.unknown(one, content); wrong != nil {
-		return one, wrong
+	if wrong := k.unknown(object, content); wrong != nil {
+		return object, wrong
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.structural)
 	defaulting.Default(content, k.structural)
-	filled, unread := fill(one, content)
+	filled, unread := fill(object, content)
 	if unread == nil {
 		content = filled
 	}
-	refused := slices.Concat(validation.ValidateCustomResource(nil, content, k.limits), checkScale(one, content),
+	refused := slices.Concat(validation.ValidateCustomResource(nil, content, k.limits), checkScale(object, content),
 		listtype.ValidateListSetsAndMaps(nil, k.structural, content))
-	if unread != nil { // then nobody has set the defaults either, and a field that has one is not missing
-		refused = slices.DeleteFunc(refused, func(why *field.Error) bool { return why.Type == field.ErrorTypeRequired })
+	if unread != nil { // then the defaults are not set either, and a field with a default is not missing
+		refused = slices.DeleteFunc(refused, func(refusal *field.Error) bool { return refusal.Type == field.ErrorTypeRequired })
 	}
 	if limits := slices.DeleteFunc(slices.Clone(refused), saysFormat); len(limits) > 0 {
 		refused = limits
@@ -143,27 +143,27 @@ func (k *kindRules) admit(one Object) (Object, error) {
 		refused, _ = k.rules.Validate(context.Background(), nil, k.structural, content, nil, allRulesCost)
 	}
 	if len(refused) == 0 && unread != nil {
-		return one, explainUnreadable(one, unread)
+		return object, explainUnreadable(object, unread)
 	}
 	if len(refused) == 0 {
-		return k.ask(one, content)
+		return k.ask(object, content)
 	}
 	slices.SortStableFunc(refused, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
-	lines := sentences{of: one}
-	for _, why := range refused {
-		lines.add(why.Field, func() string { return k.words(why, content) })
+	lines := sentences{object: object}
+	for _, refusal := range refused {
+		lines.add(refusal.Field, func() string { return k.words(refusal, content) })
 	}
-	return one, lines.err(content)
+	return object, lines.err(content)
 }
 
 // saysFormat is about a number that does not fit into 32 bits. Most such fields have a limit, with a better sentence.
-func saysFormat(why *field.Error) bool {
-	return strings.HasPrefix(why.Detail, "Checked value must be of type")
+func saysFormat(refusal *field.Error) bool {
+	return strings.HasPrefix(refusal.Detail, "Checked value must be of type")
 }
 
 // fill has the mutating webhook set its defaults. What it cannot read is mostly refused by the schema, in better words.
-func fill(one Object, content map[string]any) (map[string]any, error) {
-	hooks := webhooksOf(one)
+func fill(object Object, content map[string]any) (map[string]any, error) {
+	hooks := webhooksOf(object)
 	if hooks == nil {
 		return content, nil
 	}
@@ -171,55 +171,56 @@ func fill(one Object, content map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hooks.fill(one.Version.Version, data)
+	return hooks.fill(object.Version.Version, data)
 }
 
 // ask has the validating webhook look at an object that the API server would send to it.
-func (k *kindRules) ask(one Object, content map[string]any) (Object, error) {
+func (k *kindRules) ask(object Object, content map[string]any) (Object, error) {
 	data, err := json.Marshal(content)
-	hooks := webhooksOf(one)
+	hooks := webhooksOf(object)
 	if err != nil || hooks == nil {
-		one.Data = data
-		return one, err
+		object.Data = data
+		return object, err
 	}
-	data, refused, err := hooks.admit(one.Version.Version, data)
+	data, refused, err := hooks.admit(object.Version.Version, data)
 	switch {
 	case err != nil:
-		return one, explainUnreadable(one, err)
+		return object, explainUnreadable(object, err)
 	case len(refused) > 0:
-		return one, k.explainRefusal(one, content, refused)
+		return object, k.explainRefusal(object, content, refused)
 	}
-	one.Version, one.Data = clusterv1.GroupVersion, data
-	return one, nil
+	object.Version, object.Data = clusterv1.GroupVersion, data
+	return object, nil
 }
 
 // unknown refuses fields that the schema does not know or whose values have another type, and checks the metadata.
-func (k *kindRules) unknown(one Object, content map[string]any) error {
+func (k *kindRules) unknown(object Object, content map[string]any) error {
 	written := runtime.DeepCopyJSON(content) // what is unknown goes from the content
 	wrong := mismatches(written, k.structural, "")
 	fields := pruning.PruneWithOptions(content, k.structural, true,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	meta, found, more, err := objectmeta.GetObjectMetaWithOptions(content,
+	meta, found, metaFields, err := objectmeta.GetObjectMetaWithOptions(content,
 		objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
-		return explainAt(one, "metadata", err)
+		return explainAt(object, "metadata", err)
 	}
 	if !found {
 		meta = &metav1.ObjectMeta{}
 	}
-	fields = append(fields, more...)
-	lines := sentences{of: one}
+	fields = append(fields, metaFields...)
+	lines := sentences{object: object}
 	for _, path := range fields {
-		if !inside(path, wrong) {
-			lines.add(path, func() string { return k.unknownField(one, written, path) })
+		if !covered(path, wrong) {
+			lines.add(path, func() string { return k.unknownField(object, written, path) })
 		}
 	}
 	for _, found := range wrong {
 		lines.add(found.path, found.words)
 	}
-	meta.Namespace = one.Key.Namespace
-	for _, why := range apivalidation.ValidateObjectMeta(meta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
-		lines.add(why.Field, func() string { return k.words(why, written) })
+	meta.Namespace = object.Key.Namespace
+	path := field.NewPath("metadata")
+	for _, refusal := range apivalidation.ValidateObjectMeta(meta, true, apivalidation.NameIsDNSSubdomain, path) {
+		lines.add(refusal.Field, func() string { return k.words(refusal, written) })
 	}
 	return lines.err(written)
 }

@@ -68,7 +68,7 @@ func TestLargeFiles(t *testing.T) {
 	one := []byte("---\n#" + strings.Repeat("x", 1<<20) + "\n" + secretNamed("a") + "\n")
 	found, err := Read([]string{"-"}, "default", bytes.NewReader(bytes.Repeat(one, 50)))
 	expect.OK(t, err)
-	expect.Same(t, "objects", 50, len(found.All))
+	expect.Same(t, "objects", 50, len(found.Items))
 	for name, c := range map[string]struct{ text, want string }{
 		"a file": {
 			strings.Repeat("#\n", 33<<20),

@@ -90,14 +90,14 @@ func refuseHealthCheck(m *clusterv1.MachineHealthCheck) (refused field.ErrorList
 
 // refuseName refuses a name that is no value of a label, which it becomes.
 func refuseName(name string) (refused field.ErrorList) {
-	for _, why := range validation.IsValidLabelValue(name) {
-		refused = append(refused, field.Invalid(field.NewPath("metadata", "name"), nil, "must be a valid label value: "+why))
+	for _, reason := range validation.IsValidLabelValue(name) {
+		refused = append(refused, field.Invalid(field.NewPath("metadata", "name"), nil, "must be a valid label value: "+reason))
 	}
 	return refused
 }
 
 // refuseLongName refuses what our own policy refuses of the Clusters of the flavors: config/infrastructure/windows_clusters.yaml.
-// Of their CIDRs the bootstrap says the same.
+// The bootstrap checks their CIDRs in the same way.
 func refuseLongName(c *clusterv1.Cluster) field.ErrorList {
 	cloud, ofFlavor := c.Labels["capwin.io/cloud"]
 	longest := map[bool]int{true: 44, false: 51}[cloud == "azure"]
@@ -108,9 +108,9 @@ func refuseLongName(c *clusterv1.Cluster) field.ErrorList {
 		"infrastructure of a Cluster with the label capwin.io/cloud carry its name, so use at most %d", len(c.Name), longest))}
 }
 
-func refuseCIDRs(path *field.Path, all []string) (refused field.ErrorList) {
-	for i, one := range all {
-		if _, _, err := net.ParseCIDR(one); err != nil {
+func refuseCIDRs(path *field.Path, cidrs []string) (refused field.ErrorList) {
+	for i, cidr := range cidrs {
+		if _, _, err := net.ParseCIDR(cidr); err != nil {
 			refused = append(refused, field.Invalid(path.Index(i), nil, "must be a CIDR, such as 10.0.0.0/16"))
 		}
 	}
@@ -119,14 +119,14 @@ func refuseCIDRs(path *field.Path, all []string) (refused field.ErrorList) {
 
 // refuseTemplate is for what makes machines of a template.
 func refuseTemplate(spec *field.Path, cluster string, template clusterv1.MachineTemplateSpec) field.ErrorList {
-	of := spec.Child("template", "spec")
-	refused := refuseNoConfig(of, template.Spec)
+	machineSpec := spec.Child("template", "spec")
+	refused := refuseNoConfig(machineSpec, template.Spec)
 	if cluster != template.Spec.ClusterName {
 		refused = append(refused, field.Invalid(spec.Child("clusterName"), nil,
 			"spec.clusterName and spec.template.spec.clusterName must be the same"))
 	}
-	refused = append(refused, refuseVersion(of, template.Spec)...)
-	refused = append(refused, refuseTaints(of.Child("taints"), template.Spec.Taints)...)
+	refused = append(refused, refuseVersion(machineSpec, template.Spec)...)
+	refused = append(refused, refuseTaints(machineSpec.Child("taints"), template.Spec.Taints)...)
 	return append(refused, template.Validate(spec.Child("template", "metadata"))...)
 }
 
@@ -149,20 +149,20 @@ func refuseVersion(spec *field.Path, m clusterv1.MachineSpec) field.ErrorList {
 }
 
 // refuseTaints refuses all: the gate MachineTaintPropagation is off.
-func refuseTaints(path *field.Path, all []clusterv1.MachineTaint) field.ErrorList {
-	if len(all) == 0 {
+func refuseTaints(path *field.Path, taints []clusterv1.MachineTaint) field.ErrorList {
+	if len(taints) == 0 {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(path, "Cluster API's feature gate MachineTaintPropagation is off; a "+
 		"WindowsBootstrapConfig has spec.node.taints")}
 }
 
-func refuseSelector(spec *field.Path, s metav1.LabelSelector, of map[string]string) field.ErrorList {
+func refuseSelector(spec *field.Path, s metav1.LabelSelector, templateLabels map[string]string) field.ErrorList {
 	selector, err := metav1.LabelSelectorAsSelector(&s)
 	if err != nil {
 		return field.ErrorList{field.Invalid(spec.Child("selector"), nil, "must be a selector of labels")}
 	}
-	if !selector.Matches(labels.Set(of)) {
+	if !selector.Matches(labels.Set(templateLabels)) {
 		path := spec.Child("template", "metadata", "labels")
 		return field.ErrorList{field.Forbidden(path, "must match spec.selector \""+selector.String()+"\": write "+
 			"the labels of spec.selector.matchLabels there, too, or leave spec.selector out, which Cluster API then fills in")}
@@ -171,7 +171,7 @@ func refuseSelector(spec *field.Path, s metav1.LabelSelector, of map[string]stri
 }
 
 func refuseSkipped(annotations map[string]string) field.ErrorList {
-	known := []clusterv1.MachineSetPreflightCheck{
+	checks := []clusterv1.MachineSetPreflightCheck{
 		clusterv1.MachineSetPreflightCheckAll, clusterv1.MachineSetPreflightCheckKubeadmVersionSkew,
 		clusterv1.MachineSetPreflightCheckKubernetesVersionSkew, clusterv1.MachineSetPreflightCheckControlPlaneIsStable,
 		clusterv1.MachineSetPreflightCheckControlPlaneVersionSkew,
@@ -180,8 +180,8 @@ func refuseSkipped(annotations map[string]string) field.ErrorList {
 	if annotations[annotation] == "" {
 		return nil
 	}
-	for one := range strings.SplitSeq(annotations[annotation], ",") {
-		if !slices.Contains(known, clusterv1.MachineSetPreflightCheck(strings.TrimSpace(one))) {
+	for check := range strings.SplitSeq(annotations[annotation], ",") {
+		if !slices.Contains(checks, clusterv1.MachineSetPreflightCheck(strings.TrimSpace(check))) {
 			path := field.NewPath("metadata", "annotations", annotation)
 			return field.ErrorList{field.Invalid(path, nil, "must be one of All, KubeadmVersionSkew, KubernetesVersionSkew, "+
 				"ControlPlaneIsStable, ControlPlaneVersionSkew")}

@@ -65,16 +65,16 @@ func fillHealthCheck(m *clusterv1.MachineHealthCheck) error {
 	return nil
 }
 
-func label(all *map[string]string, key, value string) {
-	if *all == nil {
-		*all = map[string]string{}
+func label(labels *map[string]string, key, value string) {
+	if *labels == nil {
+		*labels = map[string]string{}
 	}
-	(*all)[key] = value
+	(*labels)[key] = value
 }
 
-func orElse[T any](value **T, instead T) {
+func orElse[T any](value **T, fallback T) {
 	if *value == nil {
-		*value = new(instead)
+		*value = new(fallback)
 	}
 }
 
@@ -95,17 +95,17 @@ func fillReplicas(replicas **int32, annotations map[string]string) error {
 	if *replicas != nil {
 		return nil
 	}
-	least, hasLeast := annotations[clusterv1.AutoscalerMinSizeAnnotation]
-	most, hasMost := annotations[clusterv1.AutoscalerMaxSizeAnnotation]
-	if !hasLeast || !hasMost {
+	low, hasLow := annotations[clusterv1.AutoscalerMinSizeAnnotation]
+	high, hasHigh := annotations[clusterv1.AutoscalerMaxSizeAnnotation]
+	if !hasLow || !hasHigh {
 		*replicas = ptr.To[int32](1)
 		return nil
 	}
-	from, err := sizeOf(clusterv1.AutoscalerMinSizeAnnotation, least)
+	minimum, err := sizeOf(clusterv1.AutoscalerMinSizeAnnotation, low)
 	if err == nil {
-		_, err = sizeOf(clusterv1.AutoscalerMaxSizeAnnotation, most)
+		_, err = sizeOf(clusterv1.AutoscalerMaxSizeAnnotation, high)
 	}
-	*replicas = &from
+	*replicas = &minimum
 	return err
 }
 

@@ -22,8 +22,8 @@ type document struct {
 	text         []byte
 }
 
-// at names a line of the document in messages.
-func (d document) at(line int) string {
+// placeAt names a line of the document in messages.
+func (d document) placeAt(line int) string {
 	return fmt.Sprintf("%s: document %d, line %d", d.file, d.number, d.line+line-1)
 }
 
@@ -33,8 +33,8 @@ func (s *Set) addFile(name string, data []byte, namespace string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	for one := range split(name, text) {
-		values, err := one.values()
+	for doc := range split(name, text) {
+		values, err := doc.values()
 		if err == nil {
 			err = s.grow(values)
 		}
@@ -54,19 +54,19 @@ func (s *Set) addFile(name string, data []byte, namespace string) error {
 func split(file string, text []byte) iter.Seq[document] {
 	return func(yield func(document) bool) {
 		next := document{file: file, number: 1, line: 1}
-		line, start, at := 0, 0, 0
+		line, start, pos := 0, 0, 0
 		for part := range bytes.Lines(text) {
 			line++
 			if begins(part) {
-				if next.text = text[start:at]; len(bytes.TrimSpace(next.text)) > 0 {
+				if next.text = text[start:pos]; len(bytes.TrimSpace(next.text)) > 0 {
 					if !yield(next) {
 						return
 					}
 					next.number++
 				}
-				next.line, start = line, at
+				next.line, start = line, pos
 			}
-			at += len(part)
+			pos += len(part)
 		}
 		next.text = text[start:]
 		yield(next)
@@ -75,7 +75,7 @@ func split(file string, text []byte) iter.Seq[document] {
 
 var marker = []byte("---")
 
-// begins says whether a line begins a document: three dashes, and then nothing or a blank.
+// begins reports whether a line begins a document: three dashes, and then nothing or a blank.
 func begins(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, marker)
 	return ok && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0])))
@@ -107,14 +107,14 @@ func (d document) values() ([]value, error) {
 
 // blankComments replaces comments in front of the first object by blanks, so that what follows keeps its place.
 func blankComments(text []byte) {
-	for at := range text {
-		if text[at] == '#' {
-			end := bytes.IndexByte(text[at:], '\n')
+	for i := range text {
+		if text[i] == '#' {
+			end := bytes.IndexByte(text[i:], '\n')
 			if end < 0 {
-				end = len(text) - at
+				end = len(text) - i
 			}
-			copy(text[at:], bytes.Repeat([]byte(" "), end))
-		} else if !strings.ContainsRune(blanks, rune(text[at])) {
+			copy(text[i:], bytes.Repeat([]byte(" "), end))
+		} else if !strings.ContainsRune(blanks, rune(text[i])) {
 			break
 		}
 	}
@@ -153,12 +153,12 @@ func (d document) valuesOfJSON() ([]value, error) {
 		line += bytes.Count(d.text[counted:begin], []byte("\n"))
 		counted = begin
 		text := rest[:decoder.InputOffset()]
-		found = append(found, value{data: read, place: d.at(line), origin: origin{document: d.from(line, text)}})
+		found = append(found, value{data: read, place: d.placeAt(line), origin: origin{document: d.part(line, text)}})
 		rest = rest[decoder.InputOffset():]
 	}
 }
 
-// notJSON says where and why a value is not JSON.
+// notJSON returns where and why a value is not JSON.
 func (d document) notJSON(begin int) error {
 	var read json.RawMessage
 	err := json.Unmarshal(d.text[begin:], &read)
@@ -166,15 +166,15 @@ func (d document) notJSON(begin int) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		line = lineAt(d.text, begin+max(0, int(syntax.Offset)-1))
 	}
-	return fmt.Errorf("%s: not valid JSON: %w", d.at(line), err)
+	return fmt.Errorf("%s: not valid JSON: %w", d.placeAt(line), err)
 }
 
 // valueOfYAML converts the document as kubectl does. More than one value in it would be dropped there and is refused here.
 func (d document) valueOfYAML() ([]value, error) {
 	decoder := goyaml.NewDecoder(bytes.NewReader(d.text))
 	var first, second goyaml.Node
-	none := decoder.Decode(&first)
-	if err := d.checkAliases(&first, none); err != nil {
+	rootErr := decoder.Decode(&first)
+	if err := d.checkAliases(&first, rootErr); err != nil {
 		return nil, err
 	}
 	text, err := yaml.YAMLToJSONStrict(d.text)
@@ -182,12 +182,13 @@ func (d document) valueOfYAML() ([]value, error) {
 		return nil, d.notYAML(err)
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: there is something after the end of the first object; put a line with --- between objects", d.at(1))
+		return nil, fmt.Errorf("%s: there is something after the end of the first object; put a line with --- between objects",
+			d.placeAt(1))
 	}
 	if string(text) == "null" {
 		return nil, nil // only comments
 	}
-	return []value{{data: text, place: d.at(d.firstLine()), origin: origin{document: d}}}, nil
+	return []value{{data: text, place: d.placeAt(d.firstLine()), origin: origin{document: d}}}, nil
 }
 
 // firstLine returns the first line that is not blank.

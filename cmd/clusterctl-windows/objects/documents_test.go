@@ -228,7 +228,7 @@ func TestTextsOfJSONAreThoseOfJSON(t *testing.T) {
 		content := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": ` + quoted + `}}`
 		for _, file := range []string{"x.json", "x.yaml"} {
 			found := expect.Got(readText(t, file, content))(t)
-			read := expect.Got(Field[string](found.All[0], "data", "k"))(t)
+			read := expect.Got(Field[string](found.Items[0], "data", "k"))(t)
 			expect.Same(t, quoted+" in "+file, want, *read)
 		}
 	}

@@ -51,9 +51,9 @@ func readSource(file string, stdin io.Reader) (name string, data []byte, err err
 	return file, data, err
 }
 
-func readAll(name string, from io.Reader) ([]byte, error) {
+func readAll(name string, r io.Reader) ([]byte, error) {
 	var text bytes.Buffer
-	if _, err := text.ReadFrom(io.LimitReader(from, mostText+1)); err != nil {
+	if _, err := text.ReadFrom(io.LimitReader(r, mostText+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if text.Len() > mostText {
@@ -64,10 +64,10 @@ func readAll(name string, from io.Reader) ([]byte, error) {
 
 // grow refuses the objects of a document if all that were read are too much together.
 func (s *Set) grow(found []value) error {
-	for _, one := range found {
-		if s.size += len(one.data) + objectSize; s.size > mostText {
+	for _, value := range found {
+		if s.size += len(value.data) + objectSize; s.size > mostText {
 			return fmt.Errorf("%s: with this document, the objects have more than %d MiB, which is more than this program reads; %s",
-				one.place, mostText>>20, readLess)
+				value.place, mostText>>20, readLess)
 		}
 	}
 	return nil
@@ -77,11 +77,11 @@ func (s *Set) grow(found []value) error {
 func (d document) checkSize() error {
 	if d.number > mostDocuments {
 		return fmt.Errorf("%s: there are more than %d documents, which are more than this program reads; %s",
-			d.at(1), mostDocuments, readLess)
+			d.placeAt(1), mostDocuments, readLess)
 	}
 	if len(d.text) > mostDocument {
 		return fmt.Errorf("%s: this document has more than %d MiB, which is more than this program reads; %s",
-			d.at(1), mostDocument>>20, readLess)
+			d.placeAt(1), mostDocument>>20, readLess)
 	}
 	parts := 1
 	for _, mark := range []string{"\n", ",", ":", "[", "{", "?", "- "} {
@@ -89,7 +89,7 @@ func (d document) checkSize() error {
 	}
 	if parts > mostParts {
 		return fmt.Errorf("%s: this document has more than %d values, which are more than this program reads; %s",
-			d.at(1), mostParts, readLess)
+			d.placeAt(1), mostParts, readLess)
 	}
 	return nil
 }
@@ -104,28 +104,28 @@ func (d document) checkAliases(root *goyaml.Node, unread error) error {
 	}
 	if expanded(root, map[*goyaml.Node]int{}) > mostText {
 		return fmt.Errorf("%s: the aliases of this document stand for more than %d MiB, which is more than this program reads; "+
-			"write out what they stand for, or remove them", d.at(1), mostText>>20)
+			"write out what they stand for, or remove them", d.placeAt(1), mostText>>20)
 	}
 	return nil
 }
 
 // expanded is the size of a node once each alias is what it stands for, as far as it matters. A node that contains itself has
 // no end.
-func expanded(node *goyaml.Node, known map[*goyaml.Node]int) int {
-	if size, ok := known[node]; ok {
+func expanded(node *goyaml.Node, sizes map[*goyaml.Node]int) int {
+	if size, ok := sizes[node]; ok {
 		return size
 	}
 	if node.Kind == goyaml.AliasNode {
-		return expanded(node.Alias, known)
+		return expanded(node.Alias, sizes)
 	}
-	known[node] = mostText + 1
+	sizes[node] = mostText + 1
 	size := partSize + len(node.Value) + escaped*len(escapes.FindAllStringIndex(node.Value, -1))
-	for _, below := range node.Content {
-		if size += expanded(below, known); size > mostText {
+	for _, child := range node.Content {
+		if size += expanded(child, sizes); size > mostText {
 			return mostText + 1
 		}
 	}
-	known[node] = size
+	sizes[node] = size
 	return size
 }
 

@@ -11,19 +11,19 @@ import (
 // origin is the text that an object was read from, and where in it the object is.
 type origin struct {
 	document
-	// within leads to an item of a list.
-	within []string
+	// itemPath leads to an item of a list.
+	itemPath []string
 }
 
-// from is a part of the document that begins in a line of it.
-func (d document) from(line int, text []byte) document {
+// part is the part of the document that begins in a line of it.
+func (d document) part(line int, text []byte) document {
 	d.line += line - 1
 	d.text = text
 	return d
 }
 
 func (o origin) item(i int) origin {
-	o.within = append(slices.Clone(o.within), "items", strconv.Itoa(i))
+	o.itemPath = append(slices.Clone(o.itemPath), "items", strconv.Itoa(i))
 	return o
 }
 
@@ -42,30 +42,30 @@ func (o Object) Lines() Lines {
 	return Lines{o.origin, document.Content[0]}
 }
 
-// At names file, document and line of the last part of a path that the text has. A part of the path is the name of a field, the
-// name of an item that has one, or the number of an item.
-func (l Lines) At(path ...string) string {
+// Place names file, document and line of the last part of a path that the text has. A part of the path is the name of a field,
+// the name of an item that has one, or the number of an item.
+func (l Lines) Place(path ...string) string {
 	line, _ := l.find(path)
-	return l.at(line)
+	return l.placeAt(line)
 }
 
-// Has says whether the text has all parts of a path.
-func (l Lines) Has(path ...string) bool {
-	_, whole := l.find(path)
-	return whole
+// Contains reports whether the text has all parts of a path.
+func (l Lines) Contains(path ...string) bool {
+	_, complete := l.find(path)
+	return complete
 }
 
-func (l Lines) find(path []string) (line int, whole bool) {
+func (l Lines) find(path []string) (line int, complete bool) {
 	if l.root == nil {
 		return 1, false
 	}
 	node, line := l.root, l.root.Line
-	for _, part := range slices.Concat(l.within, path) {
-		next, at := nodeBelow(node, part)
+	for _, part := range slices.Concat(l.itemPath, path) {
+		next, nextLine := nodeBelow(node, part)
 		if next == nil {
 			return line, false
 		}
-		node, line = next, at
+		node, line = next, nextLine
 	}
 	return line, true
 }
@@ -89,9 +89,9 @@ func nodeBelow(node *goyaml.Node, part string) (next *goyaml.Node, line int) {
 }
 
 func itemOf(items []*goyaml.Node, part string) (item *goyaml.Node, line int) {
-	for _, one := range items {
-		if name, _ := nodeBelow(one, "name"); name != nil && name.Value == part {
-			return one, one.Line
+	for _, item := range items {
+		if name, _ := nodeBelow(item, "name"); name != nil && name.Value == part {
+			return item, item.Line
 		}
 	}
 	if number, err := strconv.Atoi(part); err == nil && number >= 0 && number < len(items) {

@@ -53,7 +53,7 @@ func (s *Set) addWithin(read value, inherited schema.GroupVersionKind, namespace
 			return fmt.Errorf("%s: %w", read.place, err)
 		}
 	}
-	s.All = append(s.All, Object{
+	s.Items = append(s.Items, Object{
 		Version: kind.GroupVersion(), Kind: kind.Kind, Key: key, Data: read.data, Place: read.place, origin: read.origin,
 	})
 	return nil
@@ -74,8 +74,8 @@ func (s *Set) addItems(list value, kind schema.GroupVersionKind, namespace strin
 		inherited = kind.GroupVersion().WithKind(single)
 	}
 	for i, item := range read.Items {
-		one := value{data: item, place: fmt.Sprintf("%s, items[%d]", list.place, i), origin: list.item(i)}
-		if err := s.addWithin(one, inherited, namespace, depth); err != nil {
+		entry := value{data: item, place: fmt.Sprintf("%s, items[%d]", list.place, i), origin: list.item(i)}
+		if err := s.addWithin(entry, inherited, namespace, depth); err != nil {
 			return err
 		}
 	}
@@ -97,13 +97,13 @@ func kindOf(content map[string]any, inherited schema.GroupVersionKind) (schema.G
 	if kind != "" {
 		version = inherited.GroupVersion().String()
 	}
-	for field, into := range map[string]*string{"apiVersion": &version, "kind": &kind} {
+	for field, target := range map[string]*string{"apiVersion": &version, "kind": &kind} {
 		text, ok := content[field].(string)
 		if !ok && content[field] != nil {
 			return schema.GroupVersionKind{}, fmt.Errorf("%s is not a text; put it in quotes", field)
 		}
 		if text != "" {
-			*into = text
+			*target = text
 		}
 	}
 	if version == "" || kind == "" {
@@ -129,7 +129,7 @@ func keyOf(content map[string]any, namespace string) (types.NamespacedName, erro
 	if !ok && content["metadata"] != nil {
 		return key, errors.New("metadata is not an object; write name: NAME in it")
 	}
-	for field, into := range map[string]*string{"namespace": &key.Namespace, "name": &key.Name} {
+	for field, target := range map[string]*string{"namespace": &key.Namespace, "name": &key.Name} {
 		text, ok := metadata[field].(string)
 		if !ok && metadata[field] != nil {
 			return key, fmt.Errorf("metadata.%s is not a text; put it in quotes", field)
@@ -139,13 +139,13 @@ func keyOf(content map[string]any, namespace string) (types.NamespacedName, erro
 				"write lower-case letters, digits and dashes", field, longestName)
 		}
 		if text != "" {
-			*into = text
+			*target = text
 		}
 	}
 	return key, nil
 }
 
-// nameOf says what a value of JSON is.
+// nameOf names the kind of a JSON value.
 func nameOf(data []byte) string {
 	switch data[0] {
 	case '{':

@@ -9,23 +9,23 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// meant says what a user may have meant by a field that does not exist, and whether its name is one that is known, here or
+// meant guesses what a user meant by a field that does not exist. isKnown is true if the field's name is known, here or
 // elsewhere, and therefore no secret.
-func (k *kindRules) meant(one Object, content map[string]any, path string) (hint string, known bool) {
+func (k *kindRules) meant(object Object, content map[string]any, path string) (hint string, isKnown bool) {
 	parent, name := apart(path)
-	within := schemaAt(k.structural, parent)
-	siblings := fieldsAt(within)
+	parentSchema := schemaAt(k.structural, parent)
+	siblings := fieldsAt(parentSchema)
 	if parent == "metadata" {
 		siblings = metadataFields
 	}
-	if theirs, ok := theirsAt(one.Kind, path); ok {
-		return theirs.words(rootOf(one.Kind), valueAt(content, path)), true
+	if foreignName, ok := theirsAt(object.Kind, path); ok {
+		return foreignName.words(rootOf(object.Kind), valueAt(content, path)), true
 	}
-	if text := otherVersion(one, path, valueAt(content, path)); text != "" {
+	if text := otherVersion(object, path, valueAt(content, path)); text != "" {
 		return text, true
 	}
-	if other := Nearest(name, siblings); other != "" {
-		return fmt.Sprintf("did you mean %q?", fieldIn(parent, other)), same(name, other)
+	if similar := Nearest(name, siblings); similar != "" {
+		return fmt.Sprintf("did you mean %q?", fieldIn(parent, similar)), sameName(name, similar)
 	}
 	places := k.placesOf(name)
 	if len(places) == 0 || len(places) > mostPlaces {
@@ -34,19 +34,19 @@ func (k *kindRules) meant(one Object, content map[string]any, path string) (hint
 	if cloud := otherCloud(path, places); cloud != "" {
 		return fmt.Sprintf("it is a field of %s: remove it, or write the spec for that cloud", cloud), true
 	}
-	return fmt.Sprintf("the field of this name is %s; look at the indentation", or(places)), true
+	return fmt.Sprintf("the field of this name is %s; look at the indentation", joinOr(places)), true
 }
 
 // metadataFields are those that a user writes.
 var metadataFields = []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace", "ownerReferences"}
 
-// mostPlaces with a field of the same name are told; a name that is everywhere helps nobody.
+// mostPlaces with a field of the same name are listed; a longer list is no help.
 const mostPlaces = 3
 
 // apart cuts the last name off a path.
 func apart(path string) (parent, name string) {
-	if at := strings.LastIndex(path, "."); at >= 0 {
-		return path[:at], path[at+1:]
+	if dot := strings.LastIndex(path, "."); dot >= 0 {
+		return path[:dot], path[dot+1:]
 	}
 	return "", path
 }
@@ -59,29 +59,29 @@ func rootOf(kind string) string {
 	return "spec."
 }
 
-func fieldsAt(at *structuralschema.Structural) []string {
-	if at == nil {
+func fieldsAt(node *structuralschema.Structural) []string {
+	if node == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(at.Properties))
+	return slices.Sorted(maps.Keys(node.Properties))
 }
 
-// plain is a name without what people write differently.
+// plain is a name without case, underscores and hyphens.
 func plain(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-func same(a, b string) bool { return plain(a) == plain(b) }
+func sameName(a, b string) bool { return plain(a) == plain(b) }
 
 // Nearest returns the name that a user most likely meant, or nothing.
 func Nearest(name string, names []string) string {
-	best, least := "", len(name)
-	for _, one := range names {
-		if same(name, one) {
-			return one
+	best, shortest := "", len(name)
+	for _, word := range names {
+		if sameName(name, word) {
+			return word
 		}
-		if away := distance(plain(name), plain(one)); away < least && away <= 1+len(one)/6 && away < len(one)/2 {
-			best, least = one, away
+		if n := distance(plain(name), plain(word)); n < shortest && n <= 1+len(word)/6 && n < len(word)/2 {
+			best, shortest = word, n
 		}
 	}
 	return best
@@ -95,7 +95,7 @@ func distance(a, b string) int {
 	if len(a) > longestNear || len(b) > longestNear {
 		return longestNear
 	}
-	var before, row []int
+	var previous, row []int
 	for j := range len(b) + 1 {
 		row = append(row, j)
 	}
@@ -107,11 +107,11 @@ func distance(a, b string) int {
 				change++
 			}
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				change = min(change, before[j-1]+1)
+				change = min(change, previous[j-1]+1)
 			}
 			next = append(next, min(change, row[j+1]+1, next[j]+1))
 		}
-		before, row = row, next
+		previous, row = row, next
 	}
 	return row[len(b)]
 }
@@ -119,20 +119,20 @@ func distance(a, b string) int {
 // placesOf lists the fields of a name, wherever the kind has them.
 func (k *kindRules) placesOf(name string) []string {
 	var found []string
-	var look func(at *structuralschema.Structural, path string)
-	look = func(at *structuralschema.Structural, path string) {
-		if at == nil {
+	var look func(node *structuralschema.Structural, path string)
+	look = func(node *structuralschema.Structural, path string) {
+		if node == nil {
 			return
 		}
-		for _, field := range fieldsAt(at) {
-			if below := at.Properties[field]; path != "" || field == "spec" {
-				if same(name, field) && path != "" {
+		for _, field := range fieldsAt(node) {
+			if child := node.Properties[field]; path != "" || field == "spec" {
+				if sameName(name, field) && path != "" {
 					found = append(found, fieldIn(path, field))
 				}
-				look(&below, fieldIn(path, field))
+				look(&child, fieldIn(path, field))
 			}
 		}
-		look(at.Items, path+"[]")
+		look(node.Items, path+"[]")
 	}
 	look(k.structural, "")
 	return found
@@ -140,19 +140,19 @@ func (k *kindRules) placesOf(name string) []string {
 
 // otherCloud returns the cloud that has the field, if that is not the one whose spec the field is in.
 func otherCloud(path string, places []string) string {
-	for cloud, other := range map[string]string{"vsphere": "azure", "azure": "vsphere"} {
+	for cloud, foreignCloud := range map[string]string{"vsphere": "azure", "azure": "vsphere"} {
 		if !strings.Contains(path, "spec."+cloud+".") {
 			continue
 		}
-		all := true
+		inForeignCloud := true
 		for _, place := range places {
-			all = all && strings.Contains(place, "spec."+other+".")
+			inForeignCloud = inForeignCloud && strings.Contains(place, "spec."+foreignCloud+".")
 		}
-		if all {
-			return "spec." + other
+		if inForeignCloud {
+			return "spec." + foreignCloud
 		}
 	}
 	return ""
 }
 
-func or(names []string) string { return strings.Replace(and(names), " and ", " or ", 1) }
+func joinOr(names []string) string { return strings.Replace(joinAnd(names), " and ", " or ", 1) }

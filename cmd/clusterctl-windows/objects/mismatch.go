@@ -21,8 +21,8 @@ type mismatch struct {
 	want  *structuralschema.Structural
 }
 
-// mismatches finds values of another type, and stops a little after as many as are told. An API server's words for them show
-// neither the value nor how to write it.
+// mismatches finds values of another type, and stops a little after the number that is reported. The API server's own message
+// shows neither the value nor how to write it.
 func mismatches(value any, want *structuralschema.Structural, path string) []mismatch {
 	if value == nil || want == nil || fits(value, want) && isLeaf(value) {
 		return nil
@@ -32,9 +32,9 @@ func mismatches(value any, want *structuralschema.Structural, path string) []mis
 	}
 	var found []mismatch
 	if list, ok := value.([]any); ok {
-		for i, one := range list {
+		for i, item := range list {
 			if len(found) <= mostSentences {
-				found = append(found, mismatches(one, want.Items, fmt.Sprintf("%s[%d]", path, i))...)
+				found = append(found, mismatches(item, want.Items, fmt.Sprintf("%s[%d]", path, i))...)
 			}
 		}
 		return found
@@ -44,11 +44,11 @@ func mismatches(value any, want *structuralschema.Structural, path string) []mis
 		if len(found) > mostSentences {
 			break
 		}
-		within := fieldIn(path, name)
-		if _, known := want.Properties[name]; !known && !plainName.MatchString(name) {
-			within = path // the name may be a secret
+		fieldPath := fieldIn(path, name)
+		if _, ok := want.Properties[name]; !ok && !plainName.MatchString(name) {
+			fieldPath = path // the name may be a secret
 		}
-		found = append(found, mismatches(fields[name], below(want, name), within)...)
+		found = append(found, mismatches(fields[name], childOf(want, name), fieldPath)...)
 	}
 	return found
 }
@@ -68,34 +68,34 @@ func isLeaf(value any) bool {
 	return true
 }
 
-// fits says whether the value has the type that the field wants.
+// fits reports whether the value has the type that the field wants.
 func fits(value any, want *structuralschema.Structural) bool {
-	var is bool
+	var ok bool
 	switch value := value.(type) {
 	case string:
-		is = want.Type == "string"
+		ok = want.Type == "string"
 	case bool:
-		is = want.Type == "boolean"
+		ok = want.Type == "boolean"
 	case int64:
-		is = want.Type == "integer" || want.Type == "number" || want.XIntOrString
+		ok = want.Type == "integer" || want.Type == "number" || want.XIntOrString
 	case float64:
-		is = want.Type == "number" || want.Type == "integer" && value == math.Trunc(value)
+		ok = want.Type == "number" || want.Type == "integer" && value == math.Trunc(value)
 	case []any:
-		is = want.Type == "array"
+		ok = want.Type == "array"
 	case map[string]any:
-		is = want.Type == "object"
+		ok = want.Type == "object"
 	}
 	_, text := value.(string)
-	return is || want.Type == "" && !want.XIntOrString || want.XIntOrString && text
+	return ok || want.Type == "" && !want.XIntOrString || want.XIntOrString && text
 }
 
-// words says what must be there, what is there, and how to write it.
+// words describes what the field must have, what it has, and how to write it.
 func (m mismatch) words() string {
-	must := typeWords[m.want.Type]
+	wanted := typeWords[m.want.Type]
 	if m.want.XIntOrString {
-		must = "a whole number or a text"
+		wanted = "a whole number or a text"
 	}
-	return join(m.path, "must be "+must+", not "+stands(m.path, m.value), m.write())
+	return join(m.path, "must be "+wanted+", not "+stands(m.path, m.value), m.write())
 }
 
 // write shows how to write what was meant.
@@ -108,8 +108,8 @@ func (m mismatch) write() string {
 			return listed(m.path, m.want.Items, keysOf(m.want), value)
 		}
 	case bool:
-		if on := map[bool]string{true: "Enabled", false: "Disabled"}[value]; slices.Contains(enumOf(m.want), on) {
-			return "write " + on
+		if word := map[bool]string{true: "Enabled", false: "Disabled"}[value]; slices.Contains(enumOf(m.want), word) {
+			return "write " + word
 		}
 	}
 	if m.want.Type == "object" {
@@ -142,12 +142,12 @@ func itsFields(want *structuralschema.Structural) string {
 	if len(want.Properties) == 0 {
 		return ""
 	}
-	return "its fields are " + and(fieldsAt(want))
+	return "its fields are " + joinAnd(fieldsAt(want))
 }
 
 func (m mismatch) oneOf() string {
-	if all := enumOf(m.want); len(all) > 0 {
-		return "as one of " + strings.Join(all, ", ")
+	if values := enumOf(m.want); len(values) > 0 {
+		return "as one of " + strings.Join(values, ", ")
 	}
 	return ""
 }
@@ -170,8 +170,8 @@ func (m mismatch) writeText(text string) string {
 		}
 		return inBrackets(m.want.Items)
 	case "object":
-		if only := onlyText(m.want); plain && only != "" {
-			return fmt.Sprintf("write {%s: %s}", only, strings.Trim(shown(m.path, text), `"`))
+		if textField := onlyText(m.want); plain && textField != "" {
+			return fmt.Sprintf("write {%s: %s}", textField, strings.Trim(shown(m.path, text), `"`))
 		}
 		return itsFields(m.want)
 	}
@@ -181,12 +181,12 @@ func (m mismatch) writeText(text string) string {
 // oneWord may be the key of an item; NAME=VALUE and lists are more than that.
 var oneWord = regexp.MustCompile(`^[A-Za-z0-9._-]{1,80}$`)
 
-// inBrackets says how to write a list of such items.
+// inBrackets shows how to write a list of such items.
 func inBrackets(item *structuralschema.Structural) string {
 	if item == nil || item.Type != "object" {
 		return "write it in brackets, as in [a, b]"
 	}
-	return "write a list of objects, each with the fields " + and(fieldsAt(item))
+	return "write a list of objects, each with the fields " + joinAnd(fieldsAt(item))
 }
 
 // onlyText is the only field of an object that takes any text.
@@ -249,40 +249,40 @@ func inUnitOf(field, text string) string {
 
 func keysOf(list *structuralschema.Structural) []string { return list.XListMapKeys }
 
-func enumOf(at *structuralschema.Structural) []string {
-	if at == nil || at.ValueValidation == nil {
+func enumOf(node *structuralschema.Structural) []string {
+	if node == nil || node.ValueValidation == nil {
 		return nil
 	}
-	var all []string
-	for _, one := range at.ValueValidation.Enum {
-		all = append(all, fmt.Sprint(one.Object))
+	var values []string
+	for _, value := range node.ValueValidation.Enum {
+		values = append(values, fmt.Sprint(value.Object))
 	}
-	return all
+	return values
 }
 
 // listed writes what was given as an object as the list that is wanted: as one item of it, or as an item for each field.
-func listed(path string, item *structuralschema.Structural, keys []string, given map[string]any) string {
+func listed(path string, item *structuralschema.Structural, keys []string, fields map[string]any) string {
 	if item == nil || item.Type != "object" {
 		return inBrackets(item)
 	}
-	if known := fieldsOf(item, given); len(known) == len(given) {
+	if names := fieldsOf(item, fields); len(names) == len(fields) {
 		return "put a dash and a blank before its first field, and two blanks before the others"
 	}
-	second := besides(item, keys)
-	if second == "" || !allLeaves(given) {
+	second := otherText(item, keys)
+	if second == "" || !allLeaves(fields) {
 		return inBrackets(item)
 	}
 	field := item.Properties[second]
 	var items []string
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		items = append(items, fmt.Sprintf("- {%s: %s, %s: %s}", keys[0], nameOrSo(path, name), second,
-			valueOrSo(path, given[name], enumOf(&field))))
+			valueOrSo(path, fields[name], enumOf(&field))))
 	}
 	return "write a list: " + strings.Join(items[:min(len(items), mostItems)], " ")
 }
 
-// besides is the only text of an item besides its only key, or nothing.
-func besides(item *structuralschema.Structural, keys []string) string {
+// otherText is the only text field of an item besides its only key, or empty.
+func otherText(item *structuralschema.Structural, keys []string) string {
 	if len(keys) != 1 || len(item.Properties) != 2 {
 		return ""
 	}
@@ -294,8 +294,8 @@ func besides(item *structuralschema.Structural, keys []string) string {
 	return ""
 }
 
-func allLeaves(given map[string]any) bool {
-	for _, value := range given {
+func allLeaves(fields map[string]any) bool {
+	for _, value := range fields {
 		if !isLeaf(value) {
 			return false
 		}
@@ -315,8 +315,8 @@ func nameOrSo(path, name string) string {
 
 // valueOrSo writes a value as a text of the list, if it may be shown.
 func valueOrSo(path string, value any, enum []string) string {
-	if on := map[any]string{true: "Enabled", false: "Disabled"}[scalar(value)]; slices.Contains(enum, on) {
-		return on
+	if word := map[any]string{true: "Enabled", false: "Disabled"}[scalar(value)]; slices.Contains(enum, word) {
+		return word
 	}
 	text := shown(path, value)
 	if text == "" || !plainField.MatchString(path) {
@@ -328,11 +328,11 @@ func valueOrSo(path string, value any, enum []string) string {
 	return text
 }
 
-// scalar makes the text true or false what it says.
+// scalar turns the texts "true" and "false" into booleans.
 func scalar(value any) any {
 	if text, ok := value.(string); ok {
-		if on, err := strconv.ParseBool(text); err == nil && len(text) > 1 {
-			return on
+		if enabled, err := strconv.ParseBool(text); err == nil && len(text) > 1 {
+			return enabled
 		}
 		return text
 	}

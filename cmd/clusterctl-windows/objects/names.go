@@ -17,33 +17,33 @@ var (
 )
 
 // fieldAt names a field by its path, or the object that it is in.
-func fieldAt(what, path string) string {
-	within := plainPath.FindString(path)
-	name, _, _ := strings.Cut(path[len(within):], "[")
+func fieldAt(problem, path string) string {
+	prefix := plainPath.FindString(path)
+	name, _, _ := strings.Cut(path[len(prefix):], "[")
 	if plainName.MatchString(name) {
-		return fmt.Sprintf("%s field %q", what, path)
+		return fmt.Sprintf("%s field %q", problem, path)
 	}
 	place := "the object"
-	if within != "" {
-		place = strings.TrimSuffix(within, ".")
+	if prefix != "" {
+		place = strings.TrimSuffix(prefix, ".")
 	}
-	return fmt.Sprintf("%s field in %s; its name is not shown, because it has more than letters and may be a secret", what, place)
+	return fmt.Sprintf("%s field in %s; its name is not shown, because it has more than letters and may be a secret", problem, place)
 }
 
-// unknownField says that there is no such field, and what was meant.
-func (k *kindRules) unknownField(one Object, content map[string]any, path string) string {
-	hint, known := k.meant(one, content, path)
+// unknownField reports that a field does not exist, and suggests what was meant.
+func (k *kindRules) unknownField(object Object, content map[string]any, path string) string {
+	hint, isKnown := k.meant(object, content, path)
 	text := fieldAt("unknown", path)
-	if known {
+	if isKnown {
 		text = fmt.Sprintf("unknown field %q", path)
 	}
 	return join("", text, hint)
 }
 
-// inside says whether a path is within one of the values.
-func inside(path string, wrong []mismatch) bool {
-	for _, one := range wrong {
-		if rest, ok := strings.CutPrefix(path, one.path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+// covered reports whether a path is within one of the values.
+func covered(path string, wrong []mismatch) bool {
+	for _, m := range wrong {
+		if rest, ok := strings.CutPrefix(path, m.path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return true
 		}
 	}
@@ -52,18 +52,18 @@ func inside(path string, wrong []mismatch) bool {
 
 // strictly joins what a strict decoder found.
 func strictly(found []error) error {
-	var all []error
-	for _, one := range found {
-		if field, ok := errors.AsType[kjson.FieldError](one); ok {
-			what, _, _ := strings.Cut(one.Error(), " ") // unknown or duplicate
-			one = errors.New(fieldAt(what, field.FieldPath()))
+	var errs []error
+	for _, err := range found {
+		if field, ok := errors.AsType[kjson.FieldError](err); ok {
+			problem, _, _ := strings.Cut(err.Error(), " ") // unknown or duplicate
+			err = errors.New(fieldAt(problem, field.FieldPath()))
 		}
-		all = append(all, one)
+		errs = append(errs, err)
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// keyTwice says that a document in YAML has a key twice in an object.
+// keyTwice reports that an object of a YAML document has a key twice.
 func keyTwice(key string) string {
 	if plainName.MatchString(key) {
 		return fmt.Sprintf("the key %q is there twice in the same object; keep one", key)

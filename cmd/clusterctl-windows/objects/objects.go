@@ -25,8 +25,8 @@ import (
 
 // Set has all objects in the files. An object is decoded when it is loaded.
 type Set struct {
-	// All are the objects in the order of the files.
-	All []Object
+	// Items are the objects in the order of the files.
+	Items []Object
 	// Source names the files in messages.
 	Source string
 
@@ -86,7 +86,7 @@ func read(files []string, namespace string, stdin io.Reader) (*Set, error) {
 		}
 	}
 	found.Source = strings.Join(names, ", ")
-	if len(found.All) == 0 {
+	if len(found.Items) == 0 {
 		return nil, fmt.Errorf("%s: there is no object; write the Cluster, the MachineDeployment and its two templates", found.Source)
 	}
 	return found, nil
@@ -95,15 +95,15 @@ func read(files []string, namespace string, stdin io.Reader) (*Set, error) {
 // OfKind lists the objects of a kind.
 func (s *Set) OfKind(kind string) []Object {
 	var found []Object
-	for _, one := range s.All {
-		if one.Kind == kind && one.Version.Group == versions[kind].Group {
-			found = append(found, one)
+	for _, object := range s.Items {
+		if object.Kind == kind && object.Version.Group == versions[kind].Group {
+			found = append(found, object)
 		}
 	}
 	return found
 }
 
-// MissingError says which object is missing in the files, and how to get it.
+// MissingError names an object that the files lack, and how to get it.
 type MissingError struct {
 	Kind   string
 	Key    types.NamespacedName
@@ -112,7 +112,7 @@ type MissingError struct {
 	Otherwise string
 	// Elsewhere are the namespaces in which the files have an object of this kind and name, and Near is one of a similar name.
 	Elsewhere []string
-	Near      string
+	Similar   string
 }
 
 // Error names the object and the kubectl command that prints it.
@@ -126,8 +126,8 @@ func (e *MissingError) Error() string {
 		return fmt.Sprintf("%s %s is not in %s, which has one with apiVersion %s; write apiVersion: %s", e.Kind, e.Key, e.Source,
 			e.Otherwise, versions[e.Kind])
 	}
-	if e.Near != "" {
-		return fmt.Sprintf("%s %s is not in %s; did you mean %s, which is there?", e.Kind, e.Key, e.Source, e.Near)
+	if e.Similar != "" {
+		return fmt.Sprintf("%s %s is not in %s; did you mean %s, which is there?", e.Kind, e.Key, e.Source, e.Similar)
 	}
 	return fmt.Sprintf("%s %s is not in %s; add the output of: kubectl get %s %s -n %s -o yaml",
 		e.Kind, e.Key, e.Source, strings.ToLower(e.Kind), e.Key.Name, e.Key.Namespace)
@@ -152,69 +152,70 @@ func Load[T any, P Pointer[T]](s *Set, kind string, key types.NamespacedName) (P
 func (s *Set) Find(kind schema.GroupKind, key types.NamespacedName) (Object, error) {
 	var found []Object
 	var elsewhere, names []string
-	for _, one := range s.All {
+	for _, object := range s.Items {
 		switch {
-		case one.Version.WithKind(one.Kind).GroupKind() != kind:
-		case one.Key == key:
-			found = append(found, one)
-		case one.Key.Name == key.Name:
-			elsewhere = append(elsewhere, one.Key.Namespace)
-		case one.Key.Namespace == key.Namespace:
-			names = append(names, one.Key.Name)
+		case object.Version.WithKind(object.Kind).GroupKind() != kind:
+		case object.Key == key:
+			found = append(found, object)
+		case object.Key.Name == key.Name:
+			elsewhere = append(elsewhere, object.Key.Namespace)
+		case object.Key.Namespace == key.Namespace:
+			names = append(names, object.Key.Name)
 		}
 	}
 	switch len(found) {
 	case 0:
 		return Object{}, &MissingError{
 			Kind: kind.Kind, Key: key, Source: s.Source, Otherwise: s.otherwise(kind, key), Elsewhere: elsewhere,
-			Near: Nearest(key.Name, names),
+			Similar: Nearest(key.Name, names),
 		}
 	case 1:
 		return found[0], nil
 	}
 	var places []string
-	for _, one := range found {
-		places = append(places, one.Place)
+	for _, object := range found {
+		places = append(places, object.Place)
 	}
 	return Object{}, fmt.Errorf("%s is there %d times; keep only one: %s", found[0], len(found), strings.Join(places, "; "))
 }
 
 // otherwise is the apiVersion of an object of this kind and key in another group; empty if there is none.
 func (s *Set) otherwise(kind schema.GroupKind, key types.NamespacedName) string {
-	for _, one := range s.All {
-		if one.Kind == kind.Kind && one.Key == key && one.Version.Group != kind.Group && versions[kind.Kind].Group == kind.Group {
-			return one.Version.String()
+	for _, object := range s.Items {
+		isOther := object.Kind == kind.Kind && object.Key == key && object.Version.Group != kind.Group
+		if isOther && versions[kind.Kind].Group == kind.Group {
+			return object.Version.String()
 		}
 	}
 	return ""
 }
 
 // Decode decodes an object, and refuses unknown fields as an API server does that is asked for strict validation.
-func Decode[T any, P Pointer[T]](one Object) (P, error) {
-	if want := versions[one.Kind]; one.Version != want {
+func Decode[T any, P Pointer[T]](object Object) (P, error) {
+	if want := versions[object.Kind]; object.Version != want {
 		return nil, fmt.Errorf("%s has apiVersion %s, which is not supported; write %s, or use the output of: kubectl get "+
-			"%s.%s.%s %s -n %s -o yaml", one, one.Version, want,
-			strings.ToLower(one.Kind), want.Version, want.Group, one.Key.Name, one.Key.Namespace)
+			"%s.%s.%s %s -n %s -o yaml", object, object.Version, want,
+			strings.ToLower(object.Kind), want.Version, want.Group, object.Key.Name, object.Key.Namespace)
 	}
 	decoded := P(new(T))
-	unknown, err := kjson.UnmarshalStrict(one.Data, decoded)
+	unknown, err := kjson.UnmarshalStrict(object.Data, decoded)
 	if err != nil {
-		return nil, explain(one, err)
+		return nil, explain(object, err)
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("%s: %w", one, strictly(unknown))
+		return nil, fmt.Errorf("%s: %w", object, strictly(unknown))
 	}
-	decoded.SetNamespace(one.Key.Namespace)
+	decoded.SetNamespace(object.Key.Namespace)
 	return decoded, nil
 }
 
 // Field decodes one field of an object whose kind is another provider's. It returns nil if there is no such field.
-func Field[T any](one Object, path ...string) (*T, error) {
-	data := json.RawMessage(one.Data)
+func Field[T any](object Object, path ...string) (*T, error) {
+	data := json.RawMessage(object.Data)
 	for _, name := range path {
 		var fields map[string]json.RawMessage
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
-			return nil, explainAt(one, strings.Join(path, "."), err)
+			return nil, explainAt(object, strings.Join(path, "."), err)
 		}
 		if data = fields[name]; data == nil {
 			return nil, nil
@@ -222,7 +223,7 @@ func Field[T any](one Object, path ...string) (*T, error) {
 	}
 	read := new(T)
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, read); err != nil {
-		return nil, explainAt(one, strings.Join(path, "."), err)
+		return nil, explainAt(object, strings.Join(path, "."), err)
 	}
 	return read, nil
 }

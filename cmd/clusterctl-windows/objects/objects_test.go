@@ -76,7 +76,7 @@ func TestLoad(t *testing.T) {
 func TestField(t *testing.T) {
 	const text = "apiVersion: a.test/v1\nkind: A\nmetadata: {name: a}\nspec: {size: 5, of: {name: b}, texts: [a]}\n"
 	found := expect.Got(readText(t, "x.yaml", text))(t)
-	one := found.All[0]
+	one := found.Items[0]
 	for path, want := range map[string]string{
 		"spec/size":    "5",
 		"spec/other":   "none",

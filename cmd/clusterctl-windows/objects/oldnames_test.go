@@ -23,18 +23,18 @@ func TestOldNamesAreWhole(t *testing.T) {
 		of.Version = "v1beta2"
 		now := expect.Got(rulesOf(of))(t)
 		for _, path := range gone(schemaAt(before.structural, "spec"), schemaAt(now.structural, "spec"), "spec") {
-			found, within := oldnames.At(kind, path)
+			found, within := oldnames.Find(kind, path)
 			used[found] = true
 			if found == (oldnames.Field{}) {
 				t.Errorf("%s: nothing says what became of %s", kind, path)
 				continue
 			}
-			if found.Now != "" && schemaAt(now.structural, strings.ReplaceAll(within+found.Now, "[]", "[0]")) == nil {
-				t.Errorf("%s: %s is said to be %s%s, and there is no such field", kind, path, within, found.Now)
+			if found.NewPath != "" && schemaAt(now.structural, strings.ReplaceAll(within+found.NewPath, "[]", "[0]")) == nil {
+				t.Errorf("%s: %s is said to be %s%s, and there is no such field", kind, path, within, found.NewPath)
 			}
 		}
 	}
-	for name, one := range oldnames.All() {
+	for name, one := range oldnames.Fields() {
 		if !used[one] && !belowOthers[name] {
 			t.Errorf("no kind has lost the field %s", name)
 		}

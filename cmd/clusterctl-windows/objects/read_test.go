@@ -16,7 +16,7 @@ func whatIsRead(t *testing.T, name, text string) string {
 		return strings.TrimPrefix(err.Error(), name+": ")
 	}
 	var all []string
-	for _, one := range found.All {
+	for _, one := range found.Items {
 		all = append(all, fmt.Sprintf("%s %s at %s", one.Version, one, strings.TrimPrefix(one.Place, name+": ")))
 	}
 	return strings.Join(all, "\n")
@@ -66,9 +66,9 @@ func TestWhatIsAnObject(t *testing.T) {
 	}
 	// What an item inherits is written into it, so that an API server would take it.
 	list := expect.Got(readText(t, "x.yaml", "apiVersion: v1\nkind: SecretList\nitems: [{metadata: {name: a}}]"))(t)
-	expect.Same(t, "an item", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, string(list.All[0].Data))
+	expect.Same(t, "an item", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, string(list.Items[0].Data))
 	alone := expect.Got(readText(t, "x.json", secretNamed("a")))(t)
-	expect.Same(t, "an object that has them, as it is written", secretNamed("a"), string(alone.All[0].Data))
+	expect.Same(t, "an object that has them, as it is written", secretNamed("a"), string(alone.Items[0].Data))
 }
 
 // TestPlaces: a place is that of the first line of an object, in the document that YAML counts.
@@ -138,7 +138,7 @@ items:
   metadata: {name: b}
 `
 	found := expect.Got(readText(t, "x.yaml", "---\n"+secretNamed("c")+"\n---\n"+text))(t)
-	a, b, c := found.All[1].Lines(), found.All[2].Lines(), found.All[0].Lines()
+	a, b, c := found.Items[1].Lines(), found.Items[2].Lines(), found.Items[0].Lines()
 	const second = "x.yaml: document 2, line "
 	for _, one := range []struct {
 		of   Lines
@@ -169,7 +169,7 @@ items:
 		if one.path != "" {
 			path = strings.Split(one.path, "/")
 		}
-		expect.Same(t, one.path+": whether it is there", one.has, one.of.Has(path...))
-		expect.Same(t, one.path+": its place", one.at, one.of.At(path...))
+		expect.Same(t, one.path+": whether it is there", one.has, one.of.Contains(path...))
+		expect.Same(t, one.path+": its place", one.at, one.of.Place(path...))
 	}
 }

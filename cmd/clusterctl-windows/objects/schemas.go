@@ -31,21 +31,21 @@ var ourSchemas = sync.OnceValues(func() (map[schema.GroupKind]schemas, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[schema.GroupKind]schemas{}
+	kinds := map[schema.GroupKind]schemas{}
 	for _, file := range files {
 		data, err := crd.Bases.ReadFile("bases/" + file.Name())
 		if err != nil {
 			return nil, err
 		}
-		if err := addSchemas(all, data); err != nil {
+		if err := addSchemas(kinds, data); err != nil {
 			return nil, fmt.Errorf("%s: %w", file.Name(), err)
 		}
 	}
-	return all, nil
+	return kinds, nil
 })
 
 // addSchemas adds those of a CRD.
-func addSchemas(all map[schema.GroupKind]schemas, data []byte) error {
+func addSchemas(kinds map[schema.GroupKind]schemas, data []byte) error {
 	var definition apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(data, &definition); err != nil {
 		return err
@@ -54,7 +54,7 @@ func addSchemas(all map[schema.GroupKind]schemas, data []byte) error {
 	for _, version := range definition.Spec.Versions {
 		versions[version.Name] = version.Schema.OpenAPIV3Schema
 	}
-	all[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] = versions
+	kinds[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] = versions
 	return nil
 }
 
@@ -70,8 +70,8 @@ var capiSchemas = sync.OnceValues(func() (map[string]schemas, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all map[string]schemas
-	return all, json.NewDecoder(reader).Decode(&all)
+	var kinds map[string]schemas
+	return kinds, json.NewDecoder(reader).Decode(&kinds)
 })
 
 // compiled has the rules by kind: compiling them takes time.
@@ -90,29 +90,29 @@ func rulesOf(kind schema.GroupVersionKind) (*kindRules, error) {
 }
 
 func readRules(kind schema.GroupVersionKind) (*kindRules, error) {
-	ours, err := ourSchemas()
+	provider, err := ourSchemas()
 	if err != nil {
 		return nil, err
 	}
-	if versions, ok := ours[kind.GroupKind()]; ok {
+	if versions, ok := provider[kind.GroupKind()]; ok {
 		return newRules(versions[kind.Version], false)
 	}
-	theirs, err := capiSchemas()
+	capi, err := capiSchemas()
 	if err != nil {
 		return nil, err
 	}
-	if versions, ok := theirs[kind.GroupKind().String()]; ok {
+	if versions, ok := capi[kind.GroupKind().String()]; ok {
 		return newRules(versions[kind.Version], true)
 	}
 	if kind.Group == clusterv1.GroupVersion.Group {
-		return nil, noKind(kind, kindsOf(theirs, kind.Group))
+		return nil, noKind(kind, kindsOf(capi, kind.Group))
 	}
 	return nil, nil
 }
 
-// noKind says which kind of a group was meant, or of which group the kind is.
+// noKind suggests which kind of a group was meant, or names the group of the kind.
 func noKind(kind schema.GroupVersionKind, kinds []string) error {
-	if right, ours := versions[kind.Kind]; ours {
+	if right, ok := versions[kind.Kind]; ok {
 		return fmt.Errorf("a %s is not of %s; write apiVersion: %s", kind.Kind, kind.Group, right)
 	}
 	if meant := Nearest(kind.Kind, kinds); meant != "" {
@@ -121,9 +121,9 @@ func noKind(kind schema.GroupVersionKind, kinds []string) error {
 	return fmt.Errorf("there is no such kind in %s, which has %s", kind.Group, strings.Join(kinds, ", "))
 }
 
-func kindsOf(all map[string]schemas, group string) []string {
+func kindsOf(table map[string]schemas, group string) []string {
 	var kinds []string
-	for name := range all {
+	for name := range table {
 		if kind, rest, _ := strings.Cut(name, "."); rest == group {
 			kinds = append(kinds, kind)
 		}
@@ -132,7 +132,7 @@ func kindsOf(all map[string]schemas, group string) []string {
 	return kinds
 }
 
-// newRules returns no rules for a version that has no schema; Decode tells the user which version is needed.
+// newRules returns no rules for a version that has no schema; Decode names the version that is needed.
 func newRules(external *apiextensionsv1.JSONSchemaProps, foreign bool) (*kindRules, error) {
 	if external == nil {
 		return nil, nil

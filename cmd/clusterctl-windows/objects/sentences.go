@@ -18,41 +18,41 @@ import (
 
 // sentences are what is wrong with an object, each about a field.
 type sentences struct {
-	of   Object
-	all  []sentence
-	more int
+	object  Object
+	list    []sentence
+	omitted int
 }
 
 type sentence struct{ path, text string }
 
-// FieldError says what is wrong with a field of an object.
+// FieldError is what is wrong with a field of an object.
 type FieldError struct {
-	Of   Object
-	Path string
+	Object Object
+	Path   string
 	// Text begins with the path.
 	Text string
 }
 
 // Error is the sentence about the field.
-func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Of, e.Text) }
+func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Object, e.Text) }
 
-// mostSentences about an object are told.
+// mostSentences are reported about an object.
 const mostSentences = 20
 
 // add adds a sentence, unless there are enough.
 func (s *sentences) add(path string, words func() string) {
-	if len(s.all) == mostSentences {
-		s.more++
+	if len(s.list) == mostSentences {
+		s.omitted++
 		return
 	}
-	s.all = append(s.all, sentence{path, words()})
+	s.list = append(s.list, sentence{path, words()})
 }
 
-// err joins the sentences. If a variable in the object was not filled in, that is the cause, and is told once.
+// err joins the sentences. If a variable in the object was not filled in, that is the cause, and is reported once.
 func (s *sentences) err(content map[string]any) error {
-	var told []error
+	var errs []error
 	causes := map[string]bool{}
-	for _, next := range s.all {
+	for _, next := range s.list {
 		text, _ := valueAt(content, next.path).(string)
 		if cause := unrendered(text); cause != "" {
 			if causes[cause] {
@@ -60,17 +60,17 @@ func (s *sentences) err(content map[string]any) error {
 			}
 			causes[cause], next.text = true, next.path+" has "+cause
 		}
-		told = append(told, &FieldError{Of: s.of, Path: next.path, Text: next.text})
+		errs = append(errs, &FieldError{Object: s.object, Path: next.path, Text: next.text})
 	}
-	if s.more > 0 {
-		told = append(told, fmt.Errorf("%s: and %d more", s.of, s.more))
+	if s.omitted > 0 {
+		errs = append(errs, fmt.Errorf("%s: and %d more", s.object, s.omitted))
 	}
-	return errors.Join(told...)
+	return errors.Join(errs...)
 }
 
 var variable = regexp.MustCompile(`\$\{[A-Z][A-Z0-9_]{0,60}(?::?[=-][^}]*)?\}`)
 
-// unrendered says that a text has a variable of a template, and what fills it in.
+// unrendered reports a variable of a template in a text, and what fills it in.
 func unrendered(text string) string {
 	if found := variable.FindString(text); found != "" {
 		name, _, _ := strings.Cut(strings.TrimRight(found, "}"), ":")
@@ -84,7 +84,7 @@ func unrendered(text string) string {
 	return ""
 }
 
-// RefuseValue says in our words what a schema refuses of a value that has this name. The paths begin with the name.
+// RefuseValue lists what a schema refuses of a value with this name. The paths begin with the name.
 func RefuseValue(schema *apiextensionsv1.JSONSchemaProps, name string, data []byte) ([]*FieldError, error) {
 	var value any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
@@ -103,13 +103,13 @@ func RefuseValue(schema *apiextensionsv1.JSONSchemaProps, name string, data []by
 func (k *kindRules) refuseValue(content map[string]any) []*FieldError {
 	var refused []*FieldError
 	wrong := mismatches(content, k.structural, "")
-	for _, one := range wrong {
-		refused = append(refused, &FieldError{Path: one.path, Text: one.words()})
+	for _, m := range wrong {
+		refused = append(refused, &FieldError{Path: m.path, Text: m.words()})
 	}
 	unknown := pruning.PruneWithOptions(runtime.DeepCopyJSON(content), k.structural, false,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, path := range unknown {
-		if !inside(path, wrong) {
+		if !covered(path, wrong) {
 			refused = append(refused, &FieldError{Path: path, Text: k.unknownField(Object{}, content, path)})
 		}
 	}
@@ -120,8 +120,8 @@ func (k *kindRules) refuseValue(content map[string]any) []*FieldError {
 	if len(limits) == 0 {
 		limits, _ = k.rules.Validate(context.Background(), nil, k.structural, content, nil, allRulesCost)
 	}
-	for _, why := range limits {
-		refused = append(refused, &FieldError{Path: why.Field, Text: k.words(why, content)})
+	for _, limit := range limits {
+		refused = append(refused, &FieldError{Path: limit.Field, Text: k.words(limit, content)})
 	}
 	slices.SortStableFunc(refused, func(a, b *FieldError) int { return strings.Compare(a.Path, b.Path) })
 	return refused

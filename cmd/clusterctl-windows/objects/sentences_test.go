@@ -189,7 +189,7 @@ func TestWhatAdmissionKeeps(t *testing.T) {
 		`{"kind":"Cluster","apiVersion":"cluster.x-k8s.io/v1beta2","metadata":{"name":"a"},"spec":{"paused":true,` +
 			`"infrastructureRef":{"kind":"B","name":"c","apiGroup":"a"}}}`,
 	} {
-		expect.Same(t, found.All[i].String(), want, string(found.All[i].Data))
+		expect.Same(t, found.Items[i].String(), want, string(found.Items[i].Data))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 var plainText = regexp.MustCompile(`^(v?\d{1,6}([.,]\d{1,6}){0,2} ?([KMGTkmgt]i?)?[Bb]?|\d{1,6}(ms|s|m|h|min)|` +
 	`[A-Z][A-Za-z]{1,39}|(Standard|Basic)_[A-Za-z0-9_-]{1,40}|true|false|enabled|disabled|yes|no|on|off)$`)
 
-// plainField are the fields in which nobody writes a secret. Others have references, contents, addresses with passwords.
+// plainField are fields that never have a secret. Others have references, contents, addresses with passwords.
 var plainField = regexp.MustCompile(`^spec\.(template\.spec\.)?((azure|vsphere)\.|clusterName$|clusterNetwork\.|network\.|` +
 	`containerd\.(pauseImage|prepullImages)|custom\.files\[\d+\]\.path$|kubelet\.(extraArgs|featureGates|log)\b|` +
 	`windows\.(timeZone|defenderExclusions|features|csiProxy|gmsaPlugin)\b|reservations\.)`)
@@ -49,7 +49,7 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// stands says what there is: its kind, and the value itself if that may be shown.
+// stands describes a value: its kind, and the value itself if that may be shown.
 func stands(path string, value any) string {
 	text := shown(path, value)
 	switch value.(type) {
@@ -78,7 +78,7 @@ var stepInPath = regexp.MustCompile(`^\.?([^.\[\]]+)|^\[(\d+)\]`)
 
 // steps takes a path apart. It returns none if the path has a part that is neither a field nor a number.
 func steps(path string) []step {
-	var all []step
+	var steps []step
 	for path != "" {
 		found := stepInPath.FindStringSubmatch(path)
 		if found == nil {
@@ -88,22 +88,22 @@ func steps(path string) []step {
 		if next.name == "" {
 			next.index, _ = strconv.Atoi(found[2])
 		}
-		all, path = append(all, next), path[len(found[0]):]
+		steps, path = append(steps, next), path[len(found[0]):]
 	}
-	return all
+	return steps
 }
 
 // valueAt returns the value at a path of an object, or nil.
 func valueAt(content any, path string) any {
 	for _, next := range steps(path) {
-		switch within := content.(type) {
+		switch typed := content.(type) {
 		case map[string]any:
-			content = within[next.name]
+			content = typed[next.name]
 		case []any:
-			if next.index < 0 || next.index >= len(within) {
+			if next.index < 0 || next.index >= len(typed) {
 				return nil
 			}
-			content = within[next.index]
+			content = typed[next.index]
 		default:
 			return nil
 		}
@@ -112,36 +112,36 @@ func valueAt(content any, path string) any {
 }
 
 // schemaAt returns the schema at a path, or nil.
-func schemaAt(at *structuralschema.Structural, path string) *structuralschema.Structural {
+func schemaAt(node *structuralschema.Structural, path string) *structuralschema.Structural {
 	for _, next := range steps(path) {
 		switch {
-		case at == nil:
+		case node == nil:
 			return nil
 		case next.index >= 0:
-			at = at.Items
+			node = node.Items
 		default:
-			at = below(at, next.name)
+			node = childOf(node, next.name)
 		}
 	}
-	return at
+	return node
 }
 
-// below returns the schema of a field.
-func below(at *structuralschema.Structural, name string) *structuralschema.Structural {
-	if next, ok := at.Properties[name]; ok {
+// childOf returns the schema of a field.
+func childOf(node *structuralschema.Structural, name string) *structuralschema.Structural {
+	if next, ok := node.Properties[name]; ok {
 		return &next
 	}
-	if at.AdditionalProperties != nil {
-		return at.AdditionalProperties.Structural
+	if node.AdditionalProperties != nil {
+		return node.AdditionalProperties.Structural
 	}
 	return nil
 }
 
 // fieldsOf lists the fields that a schema has, and no others that the object may have: those may be secrets.
-func fieldsOf(at *structuralschema.Structural, there map[string]any) []string {
+func fieldsOf(node *structuralschema.Structural, values map[string]any) []string {
 	var names []string
-	for name := range there {
-		if _, ok := at.Properties[name]; ok {
+	for name := range values {
+		if _, ok := node.Properties[name]; ok {
 			names = append(names, name)
 		}
 	}
@@ -149,11 +149,11 @@ func fieldsOf(at *structuralschema.Structural, there map[string]any) []string {
 	return names
 }
 
-// and joins names as in a sentence.
-func and(names []string) string {
-	last := len(names) - 1
-	if last < 1 {
+// joinAnd joins names as in a sentence.
+func joinAnd(names []string) string {
+	end := len(names) - 1
+	if end < 1 {
 		return strings.Join(names, "")
 	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
+	return strings.Join(names[:end], ", ") + " and " + names[end]
 }

@@ -28,19 +28,19 @@ func textOf(data []byte) ([]byte, error) {
 	case bytes.HasPrefix(data, markUTF16BE):
 		return fromUTF16(data[2:], binary.BigEndian)
 	}
-	if at := bytes.IndexByte(data, 0); at >= 0 {
+	if offset := bytes.IndexByte(data, 0); offset >= 0 {
 		if withoutMark(data) {
 			return nil, errors.New("line 1: this looks like UTF-16 without a byte order mark; " + saveAsUTF8)
 		}
-		return nil, fmt.Errorf("line %d: there is a NUL byte, so this is no text of objects; %s", lineAt(data, at), saveAsUTF8)
+		return nil, fmt.Errorf("line %d: there is a NUL byte, so this is no text of objects; %s", lineAt(data, offset), saveAsUTF8)
 	}
-	if at := firstInvalid(data); at >= 0 {
-		return nil, fmt.Errorf("line %d: byte %#x is not UTF-8; %s", lineAt(data, at), data[at], saveAsUTF8)
+	if offset := firstInvalid(data); offset >= 0 {
+		return nil, fmt.Errorf("line %d: byte %#x is not UTF-8; %s", lineAt(data, offset), data[offset], saveAsUTF8)
 	}
 	return data, nil
 }
 
-// withoutMark says whether the first characters have a NUL byte each, as ASCII in UTF-16 has.
+// withoutMark reports whether the first characters have a NUL byte each, as ASCII in UTF-16 has.
 func withoutMark(data []byte) bool {
 	const characters = 8
 	if len(data) < 2 {
@@ -85,15 +85,15 @@ func fromUTF16(data []byte, order binary.ByteOrder) ([]byte, error) {
 
 // firstInvalid returns the place of the first byte that is not UTF-8, or -1.
 func firstInvalid(data []byte) int {
-	for at := 0; at < len(data); {
-		character, size := utf8.DecodeRune(data[at:])
+	for offset := 0; offset < len(data); {
+		character, size := utf8.DecodeRune(data[offset:])
 		if character == utf8.RuneError && size == 1 {
-			return at
+			return offset
 		}
-		at += size
+		offset += size
 	}
 	return -1
 }
 
 // lineAt returns the number of the line that has this byte, from 1.
-func lineAt(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
+func lineAt(text []byte, offset int) int { return 1 + bytes.Count(text[:offset], []byte("\n")) }

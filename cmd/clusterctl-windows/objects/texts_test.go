@@ -88,10 +88,10 @@ func TestShown(t *testing.T) {
 	} {
 		expect.Same(t, want, want, stands("spec.a", value))
 	}
-	expect.Same(t, "nothing", "", and(nil))
-	expect.Same(t, "one", "a", and([]string{"a"}))
-	expect.Same(t, "two", "a and b", and([]string{"a", "b"}))
-	expect.Same(t, "three, one of which it is", "a, b or c", or([]string{"a", "b", "c"}))
+	expect.Same(t, "nothing", "", joinAnd(nil))
+	expect.Same(t, "one", "a", joinAnd([]string{"a"}))
+	expect.Same(t, "two", "a and b", joinAnd([]string{"a", "b"}))
+	expect.Same(t, "three, one of which it is", "a, b or c", joinOr([]string{"a", "b", "c"}))
 }
 
 // TestPathsOfValues: a path leads through fields and lists.
@@ -124,16 +124,16 @@ func TestPathsOfValues(t *testing.T) {
 	for path, want := range map[string]bool{
 		"spec.a": true, "spec.a.b": true, "spec.a[0]": true, "spec.ab": false, "spec": false, "spec.b": false,
 	} {
-		expect.Same(t, path, want, inside(path, wrong))
+		expect.Same(t, path, want, covered(path, wrong))
 	}
-	expect.Same(t, "of none", false, inside("spec.a", nil))
+	expect.Same(t, "of none", false, covered("spec.a", nil))
 }
 
 // TestNewWords: the value of an old field is written for the new one, if that is another.
 func TestNewWords(t *testing.T) {
 	t.Parallel()
-	group := oldnames.Field{Now: "ref.apiGroup"}
-	seconds := oldnames.Field{Now: "a.nodeDrainTimeoutSeconds", Note: "it counts seconds"}
+	group := oldnames.Field{NewPath: "ref.apiGroup"}
+	seconds := oldnames.Field{NewPath: "a.nodeDrainTimeoutSeconds", Note: "it counts seconds"}
 	const is, drain = "it is the name in v1beta1 for spec.", "it is the name in v1beta1 for spec.a.nodeDrainTimeoutSeconds; "
 	for _, c := range []struct {
 		field oldnames.Field
@@ -144,13 +144,13 @@ func TestNewWords(t *testing.T) {
 		{group, "v1", is + "ref.apiGroup; write it there"},
 		{group, "a/v1", is + "ref.apiGroup; write it there"},
 		{group, "A b/v1", is + "ref.apiGroup; write it there"},
-		{oldnames.Field{Now: "ref.group"}, "a.test/v1", is + "ref.group; write it there"},
+		{oldnames.Field{NewPath: "ref.group"}, "a.test/v1", is + "ref.group; write it there"},
 		{seconds, "10m", drain + "write nodeDrainTimeoutSeconds: 600"},
 		{seconds, "2min", drain + "write nodeDrainTimeoutSeconds: 120"},
 		{seconds, "10ms", drain + "it counts seconds"},
 		{seconds, "soon", drain + "it counts seconds"},
 		{seconds, nil, drain + "it counts seconds"},
-		{oldnames.Field{Now: "a.size"}, "5", is + "a.size; write it there"},
+		{oldnames.Field{NewPath: "a.size"}, "5", is + "a.size; write it there"},
 		{oldnames.Field{Note: "it is gone"}, "5", "it is a field of v1beta1, and v1beta2 has none for it: it is gone"},
 		{oldnames.Field{}, "5", ""},
 	} {

@@ -11,30 +11,30 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects/oldnames"
 )
 
-// theirName is the name of a field of another provider, and what is here instead.
+// theirName is a field of another provider, and our field for the same.
 type theirName struct {
-	// of is the provider.
-	of string
-	// here is the field here, below the spec of a machine; empty if there is none.
-	here string
-	// note says what differs, or why there is none.
+	// provider is the other provider.
+	provider string
+	// field is ours, below the spec of a machine; empty if there is none.
+	field string
+	// note describes what differs, or why there is none.
 	note string
 }
 
 // words say where the field is here. A number is the same number here.
 func (t theirName) words(root string, value any) string {
-	if t.here == "" {
-		return fmt.Sprintf("it is a field of %s that is not needed here: %s", t.of, t.note)
+	if t.field == "" {
+		return fmt.Sprintf("it is a field of %s that is not needed here: %s", t.provider, t.note)
 	}
-	place := root + t.here
+	place := root + t.field
 	_, name := apart(place)
 	switch value.(type) {
 	case int64, float64, bool:
 		if t.note == "" {
-			return fmt.Sprintf("it is the name in %s for %s; write %s: %v", t.of, place, name, value)
+			return fmt.Sprintf("it is the name in %s for %s; write %s: %v", t.provider, place, name, value)
 		}
 	}
-	text := fmt.Sprintf("it is the name in %s for %s; write it there", t.of, place)
+	text := fmt.Sprintf("it is the name in %s for %s; write it there", t.provider, place)
 	if t.note != "" {
 		text += ": " + t.note
 	}
@@ -49,40 +49,40 @@ func theirsAt(kind, path string) (theirName, bool) {
 		if found, ok := table[rest]; ok {
 			return found, true
 		}
-		// Who copies a whole spec may leave out the cloud, or what is between.
+		// A spec that is copied whole may lack the cloud, or what is between.
 		_, rest, _ = strings.Cut(rest, ".")
 	}
 	return theirName{}, false
 }
 
-// otherVersion says that a field of Cluster API is one of its other version, and what it is in this one.
-func otherVersion(one Object, path string, value any) string {
-	if one.Version.Version == clusterv1.GroupVersion.Version {
-		old, within := oldnames.At(one.Kind, path)
-		return inNewWords(old, within, value)
+// otherVersion reports that a field belongs to the other version of Cluster API, and what it is in this one.
+func otherVersion(object Object, path string, value any) string {
+	if object.Version.Version == clusterv1.GroupVersion.Version {
+		old, prefix := oldnames.Find(object.Kind, path)
+		return inNewWords(old, prefix, value)
 	}
-	newer := schema.GroupVersion{Group: one.Version.Group, Version: clusterv1.GroupVersion.Version}
-	rules, err := rulesOf(newer.WithKind(one.Kind))
+	newer := schema.GroupVersion{Group: object.Version.Group, Version: clusterv1.GroupVersion.Version}
+	rules, err := rulesOf(newer.WithKind(object.Kind))
 	if err != nil || rules == nil || schemaAt(rules.structural, path) == nil {
 		return ""
 	}
 	text := "it is a field of " + newer.Version + "; write apiVersion: " + newer.String()
-	if old := oldnames.Of(path); old != "" {
+	if old := oldnames.OldName(path); old != "" {
 		text += ", or " + old + " here"
 	}
 	return text
 }
 
-// inNewWords says which field of v1beta2 is meant, and how to write the value there.
-func inNewWords(o oldnames.Field, within string, value any) string {
+// inNewWords names the field of v1beta2 that is meant, and how to write the value there.
+func inNewWords(o oldnames.Field, prefix string, value any) string {
 	if o == (oldnames.Field{}) {
 		return ""
 	}
-	if o.Now == "" {
+	if o.NewPath == "" {
 		return "it is a field of v1beta1, and v1beta2 has none for it: " + o.Note
 	}
-	text := "it is the name in v1beta1 for " + within + o.Now
-	_, name := apart(o.Now)
+	text := "it is the name in v1beta1 for " + prefix + o.NewPath
+	_, name := apart(o.NewPath)
 	written, _ := value.(string)
 	group, _, isVersion := strings.Cut(written, "/")
 	switch seconds := inUnitOf(name, written); {
@@ -117,8 +117,8 @@ const (
 	fromPools = "addresses come from pools: write the kind and name of one, such as an InClusterIPPool"
 )
 
-// theirNames are the fields of other providers that people bring along, by our kind. A name begins with as many fields around it
-// as tell it from others.
+// theirNames are fields of other providers that people copy into our objects, by our kind. A name begins with as many surrounding
+// fields as it needs to be unique.
 var theirNames = map[string]map[string]theirName{
 	"WindowsMachine": {
 		// VSphereMachine.
@@ -175,7 +175,7 @@ var theirNames = map[string]map[string]theirName{
 		"skipIPAllocation":                {capv, "", adapterByDHCP},
 		"dhcp4Overrides":                  {capv, "", "Windows takes what DHCP gives"},
 		"dhcp6Overrides":                  {capv, "", "Windows takes what DHCP gives"},
-		// What nobody's machine has, but people know from elsewhere.
+		// Fields of no provider, which users know from other tools.
 		"networkInterfaces.addresses":   {netplan, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
 		"networkInterfaces.ipAddresses": {client, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
 		"networkInterfaces.ipAddress":   {client, "vsphere.networkInterfaces[].addressesFromPools", fromPools},

@@ -132,8 +132,8 @@ func (kind theirKind) row(t *testing.T, field string) theirName {
 	rules := expect.Got(rulesOf(kind.ours))(t)
 	found, ok := theirsAt(kind.ours.Kind, "spec."+kind.roots[0]+field)
 	if ok {
-		if found.here != "" && !there(rules.structural, found.here) {
-			t.Errorf("%s of %s is said to be %s here, and there is no such field", field, kind.heading, found.here)
+		if found.field != "" && !there(rules.structural, found.field) {
+			t.Errorf("%s of %s is said to be %s here, and there is no such field", field, kind.heading, found.field)
 		}
 		return found
 	}
@@ -153,8 +153,8 @@ func there(structural *structuralschema.Structural, path string) bool {
 
 func (t theirName) cells(field string) string {
 	here := "-"
-	if t.here != "" {
-		here = "`" + t.here + "`"
+	if t.field != "" {
+		here = "`" + t.field + "`"
 	}
 	return "| `" + field + "` | " + here + " | " + t.note + " |\n"
 }

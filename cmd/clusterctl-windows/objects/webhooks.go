@@ -62,17 +62,17 @@ var serveOldReferences = sync.OnceFunc(func() {
 })
 
 // webhooksOf returns the webhooks of an object's kind, or nil.
-func webhooksOf(one Object) webhooks {
+func webhooksOf(object Object) webhooks {
 	serveOldReferences()
-	if one.Version == clusterv1.GroupVersion || one.Version == clusterv1beta1.GroupVersion {
-		return webhooksByKind[one.Kind]
+	if object.Version == clusterv1.GroupVersion || object.Version == clusterv1beta1.GroupVersion {
+		return webhooksByKind[object.Kind]
 	}
 	return nil
 }
 
 // kindWebhooks are the webhooks of a kind that has a hub, which Cluster API works with, and an older version.
 type kindWebhooks[Hub, Old any] struct {
-	up       func(context.Context, *Old, *Hub) error
+	convert  func(context.Context, *Old, *Hub) error
 	down     func(context.Context, *Hub, *Old) error
 	defaults func(*Hub) error
 	// refuse is nil for a ClusterClass: cmd/clusterctl-windows/topology asks Cluster API's own webhook about one that is used.
@@ -123,7 +123,7 @@ func (h kindWebhooks[Hub, Old]) read(version string, data []byte) (*Hub, error) 
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, old); err != nil {
 		return nil, err
 	}
-	return hub, h.up(context.Background(), old, hub)
+	return hub, h.convert(context.Background(), old, hub)
 }
 
 // contentOf is an object as it is before it has a status.
@@ -140,23 +140,23 @@ func contentOf(object any) (map[string]any, error) {
 	return content, nil
 }
 
-// explainUnreadable says why the webhooks cannot work with an object that its schema finds good.
-func explainUnreadable(one Object, err error) error {
+// explainUnreadable explains why the webhooks cannot read an object that its schema accepts.
+func explainUnreadable(object Object, err error) error {
 	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
-		return explain(one, err)
+		return explain(object, err)
 	}
-	return fmt.Errorf("%s: Cluster API cannot read it: %w", one, err)
+	return fmt.Errorf("%s: Cluster API cannot read it: %w", object, err)
 }
 
 // explainRefusal puts what a webhook refuses into our words, one sentence for each field.
-func (k *kindRules) explainRefusal(one Object, content map[string]any, refused field.ErrorList) error {
-	ofName := func(why *field.Error) bool { return why.Field == "metadata.name" }
+func (k *kindRules) explainRefusal(object Object, content map[string]any, refused field.ErrorList) error {
+	ofName := func(refusal *field.Error) bool { return refusal.Field == "metadata.name" }
 	if slices.ContainsFunc(refused, ofName) { // what else is wrong follows from the name
-		refused = slices.DeleteFunc(slices.Clone(refused), func(why *field.Error) bool { return !ofName(why) })
+		refused = slices.DeleteFunc(slices.Clone(refused), func(refusal *field.Error) bool { return !ofName(refusal) })
 	}
-	lines := sentences{of: one}
-	for _, why := range refused {
-		lines.add(why.Field, func() string { return k.words(why, content) })
+	lines := sentences{object: object}
+	for _, refusal := range refused {
+		lines.add(refusal.Field, func() string { return k.words(refusal, content) })
 	}
 	return lines.err(content)
 }
@@ -170,10 +170,10 @@ var scaled = map[schema.GroupKind]bool{
 }
 
 // checkScale refuses what no number of replicas can be, in the words of an API server.
-func checkScale(one Object, content map[string]any) field.ErrorList {
+func checkScale(object Object, content map[string]any) field.ErrorList {
 	spec, _ := content["spec"].(map[string]any)
 	replicas, isNumber := spec["replicas"].(int64)
-	if !isNumber || replicas >= 0 || !scaled[one.Version.WithKind(one.Kind).GroupKind()] {
+	if !isNumber || replicas >= 0 || !scaled[object.Version.WithKind(object.Kind).GroupKind()] {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), replicas, "should be a non-negative integer")}

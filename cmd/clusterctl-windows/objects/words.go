@@ -18,55 +18,56 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// words says what is wrong with a field, what stands there, and how it must be. It shows a text of the object only if that is no
-// secret.
-func (k *kindRules) words(why *field.Error, content map[string]any) string {
-	if _, path, is := strings.Cut(why.Detail, "Checked value must be of type integer with format int32 in "); is {
+// words describes what is wrong with a field, what it has, and what it must have. It shows a text of the object only if that is
+// no secret.
+func (k *kindRules) words(refusal *field.Error, content map[string]any) string {
+	if _, path, ok := strings.Cut(refusal.Detail, "Checked value must be of type integer with format int32 in "); ok {
 		return join(path, "is "+shown(path, valueAt(content, path))+", but must be from -2147483648 to 2147483647")
 	}
-	detail := WithoutPattern(strings.TrimPrefix(why.Detail, why.Field+" in body "))
-	value := valueAt(content, why.Field)
-	text := shown(why.Field, value)
-	switch why.Type {
+	detail := WithoutPattern(strings.TrimPrefix(refusal.Detail, refusal.Field+" in body "))
+	value := valueAt(content, refusal.Field)
+	text := shown(refusal.Field, value)
+	switch refusal.Type {
 	case field.ErrorTypeRequired:
-		return join(why.Field, "is missing", cmp.Or(detail, "set it"))
+		return join(refusal.Field, "is missing", cmp.Or(detail, "set it"))
 	case field.ErrorTypeTypeInvalid:
 		if format := formatWords[typeIn(detail)]; format != "" {
-			return join(why.Field, cmp.Or(text, "the text")+" is not "+format)
+			return join(refusal.Field, cmp.Or(text, "the text")+" is not "+format)
 		}
-		return join(why.Field, "must be "+wordOf(typeIn(detail))+", not "+wordOf(fmt.Sprint(why.BadValue)))
+		return join(refusal.Field, "must be "+wordOf(typeIn(detail))+", not "+wordOf(fmt.Sprint(refusal.BadValue)))
 	case field.ErrorTypeNotSupported:
-		_, supported, _ := strings.Cut(why.Detail, ": ")
-		return join(why.Field, "must be one of "+supported+ofFew(why.Field, value, enumOf(schemaAt(k.structural, why.Field))))
+		_, supported, _ := strings.Cut(refusal.Detail, ": ")
+		choices := enumOf(schemaAt(k.structural, refusal.Field))
+		return join(refusal.Field, "must be one of "+supported+ofFew(refusal.Field, value, choices))
 	case field.ErrorTypeDuplicate:
-		return join(why.Field, "is there twice, remove one", detail)
+		return join(refusal.Field, "is there twice, remove one", detail)
 	}
 	if pattern, ok := strings.CutPrefix(detail, "should match "); ok {
-		if group := withoutVersion(why.Field, value); group != "" {
-			return join(why.Field, "is a group with a version", "write "+group)
+		if group := withoutVersion(refusal.Field, value); group != "" {
+			return join(refusal.Field, "is a group with a version", "write "+group)
 		}
-		not := "does not have the form that it must have"
+		form := "does not have the form that it must have"
 		if text != "" {
-			not = "is " + text + ", which " + not
+			form = "is " + text + ", which " + form
 		}
-		return join(why.Field, not, cmp.Or(patternWords[strings.Trim(pattern, "'")], k.describe(why.Field, pattern)))
+		return join(refusal.Field, form, cmp.Or(patternWords[strings.Trim(pattern, "'")], k.describe(refusal.Field, pattern)))
 	}
-	if why.Type != field.ErrorTypeInvalid {
-		return join(why.Field, why.Type.String(), text, detail, shorter(why.Field, value))
+	if refusal.Type != field.ErrorTypeInvalid {
+		return join(refusal.Field, refusal.Type.String(), text, detail, shorter(refusal.Field, value))
 	}
 	if fields, ok := value.(map[string]any); ok {
-		if text = k.fieldsIn(detail, why.Field, fields); text != "" {
+		if text = k.fieldsIn(detail, refusal.Field, fields); text != "" {
 			text = "has " + text
 		}
-		return join(why.Field, text, detail)
+		return join(refusal.Field, text, detail)
 	}
 	if text == "" {
-		return join(why.Field, detail)
+		return join(refusal.Field, detail)
 	}
-	if parent, name := apart(why.Field); name == "cni" {
+	if parent, name := apart(refusal.Field); name == "cni" {
 		text += besideMode(parent, content)
 	}
-	return join(why.Field, "is "+text+", but "+detail+otherValue(detail, content)+inLargerUnits(why.Field, value))
+	return join(refusal.Field, "is "+text+", but "+detail+otherValue(detail, content)+inLargerUnits(refusal.Field, value))
 }
 
 // withoutVersion is the group of an apiVersion that stands where a group must.
@@ -79,7 +80,7 @@ func withoutVersion(path string, value any) string {
 	return ""
 }
 
-// shorter says what to write instead of an ID of Azure, or of a part of one.
+// shorter returns what to write instead of an ID of Azure, or of a part of one.
 func shorter(path string, value any) string {
 	text, _ := value.(string)
 	parent, name := apart(path)
@@ -104,8 +105,8 @@ func besideMode(network string, content map[string]any) string {
 
 // otherValue shows what stands in the other field of a pair that must be the same.
 func otherValue(detail string, content map[string]any) string {
-	const other = "spec.template.spec.clusterName"
-	if text := shown(other, valueAt(content, other)); strings.Contains(detail, other) && text != "" {
+	const pair = "spec.template.spec.clusterName"
+	if text := shown(pair, valueAt(content, pair)); strings.Contains(detail, pair) && text != "" {
 		return ", and the second is " + text
 	}
 	return ""
@@ -113,25 +114,26 @@ func otherValue(detail string, content map[string]any) string {
 
 // fieldsIn lists those fields of an object that a sentence names: they are at odds.
 func (k *kindRules) fieldsIn(sentence, path string, fields map[string]any) string {
-	at := schemaAt(k.structural, path)
-	if at == nil {
+	node := schemaAt(k.structural, path)
+	if node == nil {
 		return ""
 	}
-	return and(slices.DeleteFunc(fieldsOf(at, fields), func(name string) bool {
+	return joinAnd(slices.DeleteFunc(fieldsOf(node, fields), func(name string) bool {
 		return !regexp.MustCompile(`\b` + name + `\b`).MatchString(sentence)
 	}))
 }
 
-// ofFew says which word stands where one of a few must be, and which was meant, or why there is no such word.
-func ofFew(path string, value any, few []string) string {
+// ofFew describes the word that a field with a few choices has, and suggests the choice that was meant, or explains why there is
+// no such choice.
+func ofFew(path string, value any, choices []string) string {
 	text, _ := value.(string)
 	name := indexes.ReplaceAllString(path[strings.LastIndex(path, ".")+1:], "")
-	for word, why := range otherWords {
+	for word, reason := range otherWords {
 		if strings.EqualFold(word, name+" "+text) {
-			return fmt.Sprintf(", not %q: %s", text, why)
+			return fmt.Sprintf(", not %q: %s", text, reason)
 		}
 	}
-	if meant := Nearest(strings.TrimRight(text, `:\`), few); meant != "" {
+	if meant := Nearest(strings.TrimRight(text, `:\`), choices); meant != "" {
 		return fmt.Sprintf(", not %q; did you mean %s?", text, meant)
 	}
 	if text = shown(path, value); text != "" {
@@ -140,7 +142,7 @@ func ofFew(path string, value any, few []string) string {
 	return ""
 }
 
-// otherWords are what people know from elsewhere, by the field, and why it is not here.
+// otherWords are values that users know from elsewhere, by the field, and why they are not valid here.
 var otherWords = map[string]string{
 	"mode L2Tunnel": "Azure CNI dropped it in 2024 and makes an L2Bridge instead; write L2Bridge",
 	"mode NAT": "it hides pods behind the address of their node, so that no other node reaches them, as Kubernetes demands; " +
@@ -164,7 +166,7 @@ var (
 	digits  = regexp.MustCompile(`^\d{1,6}$`)
 )
 
-// inLargerUnits says what a number would be if its unit were the next larger one, which is what a number far too small is.
+// inLargerUnits shows a number in the next larger unit: a number far too small was most likely meant in that.
 func inLargerUnits(path string, value any) string {
 	if number, ok := value.(int64); ok && strings.HasSuffix(path, "MiB") && number > 3 {
 		switch {
@@ -182,7 +184,7 @@ func inLargerUnits(path string, value any) string {
 
 var patternInWords = regexp.MustCompile(`, regex used for validation is '.*?'\)`)
 
-// WithoutPattern removes the regular expression that Kubernetes adds to the words that say the same.
+// WithoutPattern removes the regular expression that Kubernetes adds to a sentence with the same meaning.
 func WithoutPattern(text string) string { return patternInWords.ReplaceAllString(text, ")") }
 
 // join puts a colon behind the first text and semicolons between the others; empty ones are left out.
@@ -225,75 +227,76 @@ func wordOf(kind string) string {
 	return "of another type"
 }
 
-// describe returns what the API says about a field with a pattern; the pattern alone would say nothing to most readers.
+// describe returns the API's description of a field with a pattern; few readers understand the pattern alone.
 func (k *kindRules) describe(path, pattern string) string {
-	about := strings.Join(strings.Fields(describedAt(k.structural, strings.Split(path, "."))), " ")
-	if about == "" && k.ofClass {
-		about = "by its ClusterClass it matches " + pattern
-	} else if about == "" {
-		about = "see the documentation of this field with kubectl explain; it matches " + pattern
+	text := strings.Join(strings.Fields(describedAt(k.structural, strings.Split(path, "."))), " ")
+	if text == "" && k.ofClass {
+		text = "by its ClusterClass it matches " + pattern
+	} else if text == "" {
+		text = "see the documentation of this field with kubectl explain; it matches " + pattern
 	}
-	return about
+	return text
 }
 
 var indexes = regexp.MustCompile(`\[[^\]]*\]`)
 
 // describedAt returns the description of the deepest part of a path that has one and a pattern.
-func describedAt(at *structuralschema.Structural, path []string) string {
-	if at == nil {
+func describedAt(node *structuralschema.Structural, path []string) string {
+	if node == nil {
 		return ""
 	}
 	if len(path) > 0 {
 		name := indexes.ReplaceAllString(path[0], "")
-		if next, ok := at.Properties[name]; ok {
+		if next, ok := node.Properties[name]; ok {
 			return describedIn(&next, path)
 		}
-		if at.AdditionalProperties != nil {
-			return describedIn(at.AdditionalProperties.Structural, path)
+		if node.AdditionalProperties != nil {
+			return describedIn(node.AdditionalProperties.Structural, path)
 		}
 	}
-	return at.Description
+	return node.Description
 }
 
 // describedIn goes on in the items of a list if the path has an index. An item without a description has that of its list.
 func describedIn(next *structuralschema.Structural, path []string) string {
-	about := next.Description
+	text := next.Description
 	if indexes.MatchString(path[0]) && next.Items != nil {
 		next = next.Items
 	}
 	if deeper := describedAt(next, path[1:]); deeper != "" {
-		about = deeper
+		text = deeper
 	}
-	return about
+	return text
 }
 
-// explain says why an object cannot be decoded, in the words of its fields.
-func explain(one Object, err error) error { return explainAt(one, "", err) }
+// explain explains why an object cannot be decoded, in the words of its fields.
+func explain(object Object, err error) error { return explainAt(object, "", err) }
 
-func explainAt(one Object, within string, err error) error {
+func explainAt(object Object, prefix string, err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		path := strings.Trim(within+"."+wrong.Field, ".")
-		is, _, _ := strings.Cut(wrong.Value, " ")
+		path := strings.Trim(prefix+"."+wrong.Field, ".")
+		actual, _, _ := strings.Cut(wrong.Value, " ")
 		if wrong.Type.Kind() == reflect.Uint8 { // of a list, which bytes may be, too
-			return fmt.Errorf("%s: %s", one, join(path, "must be a text in base64, not a list"))
+			return fmt.Errorf("%s: %s", object, join(path, "must be a text in base64, not a list"))
 		}
-		return fmt.Errorf("%s: %s", one, join(path, "must be "+wordOfGo(wrong.Type)+", not "+wordOf(is), inQuotes(wrong.Type, is)))
+		text := "must be " + wordOfGo(wrong.Type) + ", not " + wordOf(actual)
+		return fmt.Errorf("%s: %s", object, join(path, text, inQuotes(wrong.Type, actual)))
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
-		if one.Kind == "ConfigMap" {
-			return fmt.Errorf("%s: a value of binaryData is not base64; write plain text to data", one)
+		if object.Kind == "ConfigMap" {
+			return fmt.Errorf("%s: a value of binaryData is not base64; write plain text to data", object)
 		}
-		return fmt.Errorf("%s: data%s is not base64; write plain text to stringData", one, notBase64(one))
+		return fmt.Errorf("%s: data%s is not base64; write plain text to stringData", object, notBase64(object))
 	}
 	if _, ok := errors.AsType[*time.ParseError](err); ok { // which shows the text and the form that Go wants
-		return fmt.Errorf("%s: %s", one, join(within, "a text is not "+formatWords["date-time"]))
+		return fmt.Errorf("%s: %s", object, join(prefix, "a text is not "+formatWords["date-time"]))
 	}
-	return fmt.Errorf("%s: %w", one, err)
+	return fmt.Errorf("%s: %w", object, err)
 }
 
-// inQuotes says how a number or a truth value becomes a text.
-func inQuotes(want reflect.Type, is string) string {
-	if want.Kind() == reflect.String && (is == "number" || is == "bool") {
+// inQuotes describes how to write a number or a boolean as a text.
+func inQuotes(want reflect.Type, actual string) string {
+	if want.Kind() == reflect.String && (actual == "number" || actual == "bool") {
 		return "write it in quotes"
 	}
 	return ""

@@ -22,19 +22,19 @@ func (d document) notYAML(err error) error {
 		_, text, _ = strings.Cut(text, found[0])
 	}
 	if twice := twiceInYAML.FindStringSubmatch(text); twice != nil {
-		return fmt.Errorf("%s: %s", d.at(line), keyTwice(twice[1]))
+		return fmt.Errorf("%s: %s", d.placeAt(line), keyTwice(twice[1]))
 	}
-	if at, column := d.template(); at > 0 {
-		return fmt.Errorf("%s, column %d: %s", d.at(at), column, templateOfHelm)
+	if row, column := d.template(); row > 0 {
+		return fmt.Errorf("%s, column %d: %s", d.placeAt(row), column, templateOfHelm)
 	}
-	if at, column := d.tab(line); at > 0 {
+	if row, column := d.tab(line); row > 0 {
 		return fmt.Errorf("%s, column %d: a tab stands before the text of this line; YAML is indented by blanks only, so write blanks",
-			d.at(at), column)
+			d.placeAt(row), column)
 	}
-	return fmt.Errorf("%s: not valid YAML: %s", d.at(line), inOurWords(text))
+	return fmt.Errorf("%s: not valid YAML: %s", d.placeAt(line), inOurWords(text))
 }
 
-// inOurWords replaces what the parser says with values of the file, which may be secrets.
+// inOurWords replaces messages of the parser that quote the file, which may have secrets.
 func inOurWords(text string) string {
 	switch {
 	case strings.HasPrefix(text, "unknown anchor"):
@@ -53,8 +53,8 @@ func (d document) template() (line, column int) {
 	number := 0
 	for text := range bytes.Lines(d.text) {
 		number++
-		if at := bytes.Index(text, []byte("{{")); at >= 0 && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("#")) {
-			return number, at + 1
+		if offset := bytes.Index(text, []byte("{{")); offset >= 0 && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("#")) {
+			return number, offset + 1
 		}
 	}
 	return 0, 0
@@ -62,13 +62,13 @@ func (d document) template() (line, column int) {
 
 // tab finds the line with a tab before its text that is nearest to where the parser stopped, at most one line away: it counts
 // lines from 0 in some messages.
-func (d document) tab(near int) (line, column int) {
+func (d document) tab(stopLine int) (line, column int) {
 	number := 0
 	for text := range bytes.Lines(d.text) {
 		number++
 		blank := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
-		if at := bytes.IndexByte(blank, '\t'); at >= 0 && near-1 <= number && number <= near+1 {
-			return number, at + 1
+		if offset := bytes.IndexByte(blank, '\t'); offset >= 0 && stopLine-1 <= number && number <= stopLine+1 {
+			return number, offset + 1
 		}
 	}
 	return 0, 0

@@ -48,7 +48,7 @@ func placeholderAddress(pool adapters.Pool, host int, six bool) infrav1.NetworkA
 	for _, route := range pool.Adapter.Routes {
 		via, err := netip.ParseAddr(route.Via)
 		if err != nil || via.Zone() != "" || via.Is6() != six || via.IsLinkLocalUnicast() {
-			continue // Render says what is wrong with it
+			continue // Render refuses it
 		}
 		if len(taken) == 0 {
 			network = netip.PrefixFrom(via, network.Bits()).Masked()
@@ -74,19 +74,19 @@ func firstFree(address netip.Addr, n int, taken []netip.Addr) netip.Addr {
 	return address
 }
 
-// isIPv6Pool says whether a pool among the files gives IPv6 addresses: those of Cluster API's own IPAM provider list them.
+// isIPv6Pool reports whether a pool among the files gives IPv6 addresses: those of Cluster API's own IPAM provider list them.
 func isIPv6Pool(o *objects.Set, namespace string, pool adapters.Pool) bool {
-	for _, one := range o.All {
-		if one.Kind != pool.Kind || one.Version.Group != pool.APIGroup || one.Key.Name != pool.Name ||
-			one.Key.Namespace != namespace && one.Kind == "InClusterIPPool" {
+	for _, object := range o.Items {
+		if object.Kind != pool.Kind || object.Version.Group != pool.APIGroup || object.Key.Name != pool.Name ||
+			object.Key.Namespace != namespace && object.Kind == "InClusterIPPool" {
 			continue
 		}
-		gateway, err := objects.Field[string](one, "spec", "gateway")
+		gateway, err := objects.Field[string](object, "spec", "gateway")
 		if err == nil && gateway != nil {
 			address, err := netip.ParseAddr(*gateway)
 			return err == nil && address.Is6()
 		}
-		addresses, err := objects.Field[[]string](one, "spec", "addresses")
+		addresses, err := objects.Field[[]string](object, "spec", "addresses")
 		if err == nil && addresses != nil && len(*addresses) > 0 {
 			return slices.Contains([]byte((*addresses)[0]), ':')
 		}

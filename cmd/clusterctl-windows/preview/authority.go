@@ -50,7 +50,7 @@ func (m *Machine) loadAuthority(o *objects.Set) error {
 	return nil
 }
 
-// noteExpiry says which certificates of the CA have expired. What cannot be read is refused when the machine is rendered.
+// noteExpiry notes which certificates of the CA have expired. What cannot be read is refused when the machine is rendered.
 func (m *Machine) noteExpiry(key types.NamespacedName, now time.Time) {
 	for block, rest := pem.Decode(m.ca); block != nil; block, rest = pem.Decode(rest) {
 		certificate, err := x509.ParseCertificate(block.Bytes)

@@ -28,23 +28,23 @@ func (m *Machine) Metadata() []byte {
 	return vsphere.Metadata(cloud.Machine{Identity: m.identity, Key: client.ObjectKeyFromObject(m.Windows), Spec: m.Windows.Spec})
 }
 
-// isTenant says whether a text names a tenant by its ID, as a cloud needs it in files for its programs.
+// isTenant reports whether a text is a tenant's ID, which files for a cloud's programs need.
 func isTenant(text string) bool { return azure.IsTenantID(text) }
 
 // blank is a field of the Cluster's infrastructure object that may have no value yet, and what stands in for it.
 type blank struct {
-	// what it is, and the field that says it.
-	what, field string
-	// value stands in for it. another is a different one, with which one sees what depends on the field.
-	value, another string
-	// defaultedBy sets the value if the object's author leaves it out; empty if nobody does.
+	// name is the name of the thing in sentences, and field the field for it.
+	name, field string
+	// value is the placeholder. substitute is a different one, which shows what depends on the field.
+	value, substitute string
+	// defaultedBy is the component that sets the value if the object's author leaves it out; empty if none does.
 	defaultedBy string
-	// lacks says whether an object has no value, and set sets one.
+	// lacks reports whether an object has no value, and set sets one.
 	lacks func(object map[string]any) bool
 	set   func(object map[string]any, value string)
 }
 
-// capz is who fills in an AzureCluster.
+// capz is the provider that fills in an AzureCluster.
 const capz = "Cluster API Provider Azure"
 
 // noID is the form of Azure's subscriptions and tenants, and none of them.
@@ -59,7 +59,7 @@ func blanksOf(name string) []blank {
 		textBlank("location", "", "placeholder", "another", "spec", "location"),
 		textBlank("virtual network", capz, name+"-vnet", name+"-x", "spec", "networkSpec", "vnet", "name"),
 		{
-			what: "subnet", field: "spec.networkSpec.subnets", value: name + "-node-subnet", another: name + "-x", defaultedBy: capz,
+			name: "subnet", field: "spec.networkSpec.subnets", value: name + "-node-subnet", substitute: name + "-x", defaultedBy: capz,
 			lacks: lacksNodeSubnet, set: nameNodeSubnet,
 		},
 		partBlank("security group", name+"-node-nsg", name+"-x", "securityGroup"),
@@ -68,12 +68,12 @@ func blanksOf(name string) []blank {
 }
 
 // textBlank is a field with a text.
-func textBlank(what, defaultedBy, value, another string, path ...string) blank {
+func textBlank(name, defaultedBy, value, substitute string, path ...string) blank {
 	return blank{
-		what: what, field: strings.Join(path, "."), value: value, another: another, defaultedBy: defaultedBy,
+		name: name, field: strings.Join(path, "."), value: value, substitute: substitute, defaultedBy: defaultedBy,
 		lacks: func(object map[string]any) bool {
-			text, there, err := unstructured.NestedString(object, path...)
-			return err == nil && (!there || text == "") // of another type, the object is refused
+			text, found, err := unstructured.NestedString(object, path...)
+			return err == nil && (!found || text == "") // of another type, the object is refused
 		},
 		set: func(object map[string]any, value string) {
 			_ = unstructured.SetNestedField(object, value, path...) // fails where it is of another type
@@ -82,14 +82,14 @@ func textBlank(what, defaultedBy, value, another string, path ...string) blank {
 }
 
 // partBlank is the name of something that a subnet of nodes has.
-func partBlank(what, value, another, part string) blank {
+func partBlank(name, value, substitute, part string) blank {
 	lacksPart := func(subnet map[string]any) bool {
 		name, _, _ := unstructured.NestedString(subnet, part, "name")
 		id, _, _ := unstructured.NestedString(subnet, part, "id")
 		return name == "" && id == ""
 	}
 	return blank{
-		what: what, field: "spec.networkSpec.subnets[]." + part + ".name", value: value, another: another, defaultedBy: capz,
+		name: name, field: "spec.networkSpec.subnets[]." + part + ".name", value: value, substitute: substitute, defaultedBy: capz,
 		lacks: func(object map[string]any) bool {
 			subnets := nodeSubnets(object)
 			return len(subnets) > 0 && lacksPart(subnets[0])
@@ -107,8 +107,8 @@ func nodeSubnets(object map[string]any) (found []map[string]any) {
 	subnets, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "networkSpec", "subnets")
 	list, _ := subnets.([]any)
 	for _, role := range []string{"node", "cluster"} {
-		for _, one := range list {
-			if subnet, ok := one.(map[string]any); ok && subnet["role"] == role {
+		for _, item := range list {
+			if subnet, ok := item.(map[string]any); ok && subnet["role"] == role {
 				found = append(found, subnet)
 			}
 		}
@@ -123,8 +123,8 @@ func lacksNodeSubnet(object map[string]any) bool {
 
 // nameNodeSubnet names the first subnet of nodes, or adds one as Cluster API Provider Azure does.
 func nameNodeSubnet(object map[string]any, name string) {
-	if there := nodeSubnets(object); len(there) > 0 {
-		there[0]["name"] = name
+	if subnets := nodeSubnets(object); len(subnets) > 0 {
+		subnets[0]["name"] = name
 		return
 	}
 	subnets, _, _ := unstructured.NestedSlice(object, "spec", "networkSpec", "subnets")

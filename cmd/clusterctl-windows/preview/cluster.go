@@ -20,7 +20,7 @@ func (m *Machine) loadCluster(o *objects.Set) error {
 	return m.findEndpoint(o)
 }
 
-// bringsKubeconfig says whether the node gets to know its cluster in another way than by the Cluster.
+// bringsKubeconfig reports whether the node gets its API server from a kubeconfig instead of the Cluster.
 func (m *Machine) bringsKubeconfig() bool {
 	return m.config != nil && m.config.Spec.Discovery.KubeconfigFrom.Secret.Name != ""
 }
@@ -28,32 +28,32 @@ func (m *Machine) bringsKubeconfig() bool {
 // findEndpoint takes the endpoint from the cluster's infrastructure, as Cluster API does. In files from git only that object
 // has it, or none has it yet.
 func (m *Machine) findEndpoint(o *objects.Set) error {
-	ref, from := m.cluster.Spec.InfrastructureRef, "the Cluster's infrastructure"
-	for _, one := range o.All {
-		if !refersTo(ref, m.cluster.Namespace, one) {
+	ref, source := m.cluster.Spec.InfrastructureRef, "the Cluster's infrastructure"
+	for _, object := range o.Items {
+		if !refersTo(ref, m.cluster.Namespace, object) {
 			continue
 		}
-		from = one.String()
-		endpoint, err := objects.Field[clusterv1.APIEndpoint](one, "spec", "controlPlaneEndpoint")
+		source = object.String()
+		endpoint, err := objects.Field[clusterv1.APIEndpoint](object, "spec", "controlPlaneEndpoint")
 		if err != nil {
 			return err
 		}
 		if endpoint != nil && endpoint.IsValid() {
 			m.cluster.Spec.ControlPlaneEndpoint = *endpoint
-			m.note("Cluster %s has no spec.controlPlaneEndpoint yet; using %s from %s", m.cluster.Name, endpoint.String(), from)
+			m.note("Cluster %s has no spec.controlPlaneEndpoint yet; using %s from %s", m.cluster.Name, endpoint.String(), source)
 			return nil
 		}
 	}
-	m.fillEndpoint(from)
+	m.fillEndpoint(source)
 	return nil
 }
 
 // fillEndpoint sets a placeholder, of which no part is set.
-func (m *Machine) fillEndpoint(from string) {
+func (m *Machine) fillEndpoint(source string) {
 	endpoint := &m.cluster.Spec.ControlPlaneEndpoint
 	if endpoint.Host != "" || endpoint.Port != 0 {
-		return // Render says which part is missing
+		return // Render names the missing part
 	}
 	*endpoint = bootstrap.PlaceholderEndpoint
-	m.standIn("the endpoint of the API server, which " + from + " sets")
+	m.standIn("the endpoint of the API server, which " + source + " sets")
 }

@@ -19,8 +19,8 @@ func (m *Machine) subject(o *objects.Set) conflicts.Subject {
 	return conflicts.Subject{Files: o, Cluster: m.cluster, Owner: m.Owner, Windows: m.Windows}
 }
 
-// Around is the machine with its Cluster, as far as the files have that: a check does without.
-func (m *Machine) Around(o *objects.Set) conflicts.Subject {
+// ConflictSubject is the machine with its Cluster, as far as the files have that: a check does without.
+func (m *Machine) ConflictSubject(o *objects.Set) conflicts.Subject {
 	if err := m.loadCluster(o); err != nil {
 		m.cluster = &clusterv1.Cluster{}
 	}

@@ -8,8 +8,8 @@ import (
 
 // File is a file that render writes. If it has no content, an old file of this name is removed.
 type File struct {
-	Name, About string
-	Content     []byte
+	Name, Description string
+	Content           []byte
 }
 
 // Files are what the guest gets, before any of them is written, so that an error leaves the folder unchanged.

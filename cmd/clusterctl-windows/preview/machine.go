@@ -1,5 +1,5 @@
-// Package preview shows what a machine will get, without a cluster: it collects what the controllers would, and renders it. Where
-// an API server or a controller has not set a value yet, a placeholder stands in for it, and a note says so.
+// Package preview shows what a machine will get, without a cluster: it collects what the controllers would, and renders it. A
+// placeholder, with a note, stands in for a value that an API server or a controller has not set yet.
 package preview
 
 import (
@@ -24,8 +24,8 @@ import (
 
 // Machine has all inputs of a rendering, and its result.
 type Machine struct {
-	// Of is the object that says what the machine is: the Machine itself, or its MachineDeployment.
-	Of       string
+	// Source is the object that defines the machine: the Machine itself, or its MachineDeployment.
+	Source   string
 	cluster  *clusterv1.Cluster
 	Owner    *clusterv1.Machine
 	Windows  *infrav1.WindowsMachine
@@ -62,7 +62,7 @@ func Gather(o *objects.Set, name string) (*Machine, error) {
 	if err := topology.Admit(o); err != nil {
 		return nil, err
 	}
-	name, err := Only(o, name)
+	name, err := MachineName(o, name)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (m *Machine) renderAnew() error {
 func (m *Machine) render() (full, shown Guest, err error) {
 	in := bootstrap.Input{
 		Cluster: m.cluster, Machine: m.Owner, WindowsMachine: m.Windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
-		Reports: m.Windows.Spec.Azure != nil, Sources: m.sources, // and no Now: noteExpiry tells what has expired
+		Reports: m.Windows.Spec.Azure != nil, Sources: m.sources, // and no Now: noteExpiry notes what has expired
 	}
 	if full, _, err = renderGuest(in); err != nil {
 		return full, shown, err
@@ -161,33 +161,33 @@ func Find(o *objects.Set, name string) (*Machine, error) {
 }
 
 // named returns the objects with a name, which may begin with the namespace.
-func named(all []objects.Object, name string) []objects.Object {
+func named(list []objects.Object, name string) []objects.Object {
 	var found []objects.Object
-	for _, one := range all {
-		if one.Key.Name == name || one.Key.String() == name {
-			found = append(found, one)
+	for _, object := range list {
+		if object.Key.Name == name || object.Key.String() == name {
+			found = append(found, object)
 		}
 	}
 	return found
 }
 
-func list(all []objects.Object) string {
+func list(list []objects.Object) string {
 	var names []string
-	for _, one := range all {
-		names = append(names, one.Key.String())
+	for _, object := range list {
+		names = append(names, object.Key.String())
 	}
 	return strings.Join(names, ", ")
 }
 
-func fromMachine(o *objects.Set, one objects.Object) (*Machine, error) {
-	owner, err := objects.Decode[clusterv1.Machine](one)
+func fromMachine(o *objects.Set, object objects.Object) (*Machine, error) {
+	owner, err := objects.Decode[clusterv1.Machine](object)
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{Of: one.String(), Owner: owner}
+	m := &Machine{Source: object.String(), Owner: owner}
 	infrastructure, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
-	err = errors.Join(wantKind(one, "spec.infrastructureRef", infrastructure, "WindowsMachine"),
-		wantKind(one, "spec.bootstrap.configRef", config, "WindowsBootstrapConfig"))
+	err = errors.Join(wantKind(object, "spec.infrastructureRef", infrastructure, "WindowsMachine"),
+		wantKind(object, "spec.bootstrap.configRef", config, "WindowsBootstrapConfig"))
 	if err != nil {
 		return nil, err
 	}
@@ -209,16 +209,16 @@ var groups = map[string]string{
 }
 
 // wantKind refuses a reference to another kind.
-func wantKind(of objects.Object, path string, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+func wantKind(source objects.Object, path string, ref clusterv1.ContractVersionedObjectReference, kind string) error {
 	switch {
 	case ref.Kind == kind && ref.APIGroup == groups[kind]:
 		return nil
 	case ref.Kind == "":
-		return fmt.Errorf("%s: %s does not refer to a %s, which it needs; write its apiGroup, kind and name", of, path, kind)
+		return fmt.Errorf("%s: %s does not refer to a %s, which it needs; write its apiGroup, kind and name", source, path, kind)
 	case ref.Kind == kind:
-		return fmt.Errorf("%s: %s.apiGroup is %q, but a %s is of %s; write that", of, path, ref.APIGroup, kind, groups[kind])
+		return fmt.Errorf("%s: %s.apiGroup is %q, but a %s is of %s; write that", source, path, ref.APIGroup, kind, groups[kind])
 	}
-	return fmt.Errorf("%s: %s.kind is %q (%s), but a Windows machine needs a %s; write apiGroup, kind and name of one", of, path,
+	return fmt.Errorf("%s: %s.kind is %q (%s), but a Windows machine needs a %s; write apiGroup, kind and name of one", source, path,
 		ref.Kind, ref.Name, kind)
 }
 
@@ -233,8 +233,8 @@ func Value(secret *corev1.Secret, key string) []byte {
 // fillIdentity sets provider ID and computer name as the controller of WindowsMachine does, and refuses what it refuses before
 // there is a VM.
 func (m *Machine) fillIdentity(o *objects.Set) error {
-	refuse := func(why error) error {
-		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, why)
+	refuse := func(err error) error {
+		return fmt.Errorf("WindowsMachine %s/%s: %w", m.Owner.Namespace, m.Windows.Name, err)
 	}
 	if err := m.place(o); err != nil {
 		return refuse(err)
@@ -244,8 +244,8 @@ func (m *Machine) fillIdentity(o *objects.Set) error {
 	if m.identity, err = provider.Identify(m.Windows); err != nil {
 		return refuse(err)
 	}
-	if why := refusals.FailureDomain(m.Owner, m.Windows); why != "" {
-		return refuse(errors.New(why))
+	if reason := refusals.FailureDomain(m.Owner, m.Windows); reason != "" {
+		return refuse(errors.New(reason))
 	}
 	if err := provider.Check(m.Windows); err != nil && !m.hasVM() {
 		return refuse(err)
@@ -257,7 +257,7 @@ func (m *Machine) fillIdentity(o *objects.Set) error {
 	return nil
 }
 
-// hasVM says that the machine has its VM already, which its controller never refuses.
+// hasVM reports whether the machine has its VM already, which its controller never refuses.
 func (m *Machine) hasVM() bool {
 	return m.Owner.Spec.ProviderID != "" || ptr.Deref(m.Windows.Status.Initialization.Provisioned, false)
 }

@@ -19,11 +19,11 @@ import (
 // refuseOwner refuses what the controllers do not accept as the owner of one of their objects.
 func (m *Machine) refuseOwner(o *objects.Set) error {
 	const windows, config = "WindowsMachine", "WindowsBootstrapConfig"
-	if why := refusals.OwnerOfConfig(m.config.OwnerReferences); why != "" {
-		return fmt.Errorf("%s %s/%s: %s", config, m.Owner.Namespace, m.config.Name, why)
+	if reason := refusals.OwnerOfConfig(m.config.OwnerReferences); reason != "" {
+		return fmt.Errorf("%s %s/%s: %s", config, m.Owner.Namespace, m.config.Name, reason)
 	}
-	if why := refusals.MachineOfConfig(m.Owner); why != "" {
-		return fmt.Errorf("%s %s/%s: %s", config, m.Owner.Namespace, m.config.Name, why)
+	if reason := refusals.MachineOfConfig(m.Owner); reason != "" {
+		return fmt.Errorf("%s %s/%s: %s", config, m.Owner.Namespace, m.config.Name, reason)
 	}
 	if err := refuseOther(o, infrav1.GroupVersion.WithKind(windows).GroupKind(), m.Windows); err != nil {
 		return err
@@ -34,16 +34,16 @@ func (m *Machine) refuseOwner(o *objects.Set) error {
 // refuseVersion compares the machine's version with that of its control plane, as far as that is among the files.
 func (m *Machine) refuseVersion(o *objects.Set) error {
 	wanted := m.cluster.Spec.Topology.Version
-	for _, one := range o.All {
-		if !refersTo(m.cluster.Spec.ControlPlaneRef, m.cluster.Namespace, one) {
+	for _, object := range o.Items {
+		if !refersTo(m.cluster.Spec.ControlPlaneRef, m.cluster.Namespace, object) {
 			continue
 		}
-		said, err := objects.Field[string](one, "spec", "version")
+		version, err := objects.Field[string](object, "spec", "version")
 		if err != nil {
 			return err
 		}
-		if said != nil {
-			wanted = *said
+		if version != nil {
+			wanted = *version
 		}
 	}
 	wait, refused := refusals.Skew(m.Owner, wanted)
@@ -59,16 +59,16 @@ func (m *Machine) refuseVersion(o *objects.Set) error {
 // refuseOther refuses an object that calls a Machine its owner which uses another one.
 func refuseOther(o *objects.Set, kind schema.GroupKind, object metav1.Object) error {
 	for _, ref := range owner.MachinesOf(object) {
-		for _, one := range o.OfKind("Machine") {
-			if one.Key != (types.NamespacedName{Namespace: object.GetNamespace(), Name: ref.Name}) {
+		for _, found := range o.OfKind("Machine") {
+			if found.Key != (types.NamespacedName{Namespace: object.GetNamespace(), Name: ref.Name}) {
 				continue
 			}
-			machine, err := objects.Decode[clusterv1.Machine](one)
+			machine, err := objects.Decode[clusterv1.Machine](found)
 			if err != nil {
 				return err
 			}
-			if why := owner.Refusal(machine, kind, object.GetName()); why != "" {
-				return fmt.Errorf("%s %s/%s: %s", kind.Kind, object.GetNamespace(), object.GetName(), why)
+			if reason := owner.Refusal(machine, kind, object.GetName()); reason != "" {
+				return fmt.Errorf("%s %s/%s: %s", kind.Kind, object.GetNamespace(), object.GetName(), reason)
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // standIn notes what a placeholder stands for. Every plan of files from git has some, so that all of them are one note.
-func (m *Machine) standIn(what string) {
-	m.standIns = append(m.standIns, what)
+func (m *Machine) standIn(text string) {
+	m.standIns = append(m.standIns, text)
 }
 
 func (m *Machine) noteStandIns() {
@@ -24,19 +24,19 @@ var placeholders = uuid.MustParse("d2c0f5f6-7d0e-4c53-9a4f-0d6f0b6a9a11")
 // fillUIDs sets placeholders for UIDs, which only an API server can give. The Machine's UID is in the plan, and the VM's name
 // is computed from the WindowsMachine's UID.
 func (m *Machine) fillUIDs() {
-	for _, one := range []struct {
+	for _, object := range []struct {
 		kind, follow string
 		uid          *types.UID
 	}{
 		{"Machine", "", &m.Owner.UID},
 		{"WindowsMachine", ", and the computer name and provider ID computed from it", &m.Windows.UID},
 	} {
-		if *one.uid != "" || one.kind == "WindowsMachine" && m.Windows.Spec.ProviderID != "" {
+		if *object.uid != "" || object.kind == "WindowsMachine" && m.Windows.Spec.ProviderID != "" {
 			continue
 		}
 		name := m.Owner.Namespace + "/" + m.Owner.Name
-		*one.uid = types.UID(uuid.NewSHA1(placeholders, []byte(one.kind+" "+name)).String())
-		m.Provisional = m.Provisional || one.kind == "WindowsMachine"
-		m.standIn("the UID of the " + one.kind + one.follow)
+		*object.uid = types.UID(uuid.NewSHA1(placeholders, []byte(object.kind+" "+name)).String())
+		m.Provisional = m.Provisional || object.kind == "WindowsMachine"
+		m.standIn("the UID of the " + object.kind + object.follow)
 	}
 }

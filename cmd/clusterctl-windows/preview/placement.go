@@ -18,7 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// place says where the VM goes, as the controller of WindowsMachine does, if the cloud leaves a part of that to the Cluster's
+// place resolves where the VM goes, as the controller of WindowsMachine does, if the cloud leaves a part of that to the Cluster's
 // infrastructure object. Placeholders stand in for what neither the spec nor that object has.
 func (m *Machine) place(o *objects.Set) error {
 	placer, ok := providerOf(m.Windows).(cloud.Placer)
@@ -26,11 +26,11 @@ func (m *Machine) place(o *objects.Set) error {
 		return nil
 	}
 	if m.Windows.Status.Azure == nil {
-		at, err := m.placement(o, placer)
+		placement, err := m.placement(o, placer)
 		if err != nil {
 			return m.subject(o).Explain(err)
 		}
-		m.Windows.Status.Azure = at
+		m.Windows.Status.Azure = placement
 	}
 	return m.fillTenant(o)
 }
@@ -46,63 +46,63 @@ func (m *Machine) placement(o *objects.Set, placer cloud.Placer) (*infrav1.Azure
 	if err != nil {
 		return nil, err
 	}
-	there := object != nil
-	if !there {
+	found := object != nil
+	if !found {
 		object = &unstructured.Unstructured{Object: map[string]any{}}
 		object.SetName(ref.Name)
 		object.SetNamespace(m.cluster.Namespace)
 	}
-	return m.placementBy(placer, object, ref, there)
+	return m.placementBy(placer, object, ref, found)
 }
 
 // placementBy resolves by an object of which all blanks are filled in, and notes those that the answer depends on.
 func (m *Machine) placementBy(
-	placer cloud.Placer, object *unstructured.Unstructured, ref clusterv1.ContractVersionedObjectReference, there bool,
+	placer cloud.Placer, object *unstructured.Unstructured, ref clusterv1.ContractVersionedObjectReference, found bool,
 ) (*infrav1.AzurePlacement, error) {
 	m.notePause(object, ref)
 	var open []blank
-	for _, one := range blanksOf(object.GetName()) {
-		if one.lacks(object.Object) {
-			one.set(object.Object, one.value)
-			open = append(open, one)
+	for _, blank := range blanksOf(object.GetName()) {
+		if blank.lacks(object.Object) {
+			blank.set(object.Object, blank.value)
+			open = append(open, blank)
 		}
 	}
-	at, err := placer.Resolve(m.Windows, object)
+	placement, err := placer.Resolve(m.Windows, object)
 	if err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("%s %s/%s", ref.Kind, object.GetNamespace(), object.GetName())
-	for _, one := range open {
-		other := object.DeepCopy()
-		one.set(other.Object, one.another)
-		if otherwise, err := placer.Resolve(m.Windows, other); err == nil && !m.sameGuest(at, otherwise) {
-			m.noteBlank(one, name, there)
+	for _, blank := range open {
+		changed := object.DeepCopy()
+		blank.set(changed.Object, blank.substitute)
+		if otherwise, err := placer.Resolve(m.Windows, changed); err == nil && !m.sameGuest(placement, otherwise) {
+			m.noteBlank(blank, name, found)
 		}
 	}
-	return at, nil
+	return placement, nil
 }
 
 // infrastructureOf is a copy of the Cluster's infrastructure object, or nil if the files do not have it.
 func infrastructureOf(
 	o *objects.Set, namespace string, ref clusterv1.ContractVersionedObjectReference,
 ) (*unstructured.Unstructured, error) {
-	for _, one := range o.All {
-		if !refersTo(ref, namespace, one) {
+	for _, found := range o.Items {
+		if !refersTo(ref, namespace, found) {
 			continue
 		}
 		object := &unstructured.Unstructured{}
-		if err := json.Unmarshal(one.Data, &object.Object); err != nil {
-			return nil, fmt.Errorf("%s: %w", one, err)
+		if err := json.Unmarshal(found.Data, &object.Object); err != nil {
+			return nil, fmt.Errorf("%s: %w", found, err)
 		}
-		object.SetNamespace(one.Key.Namespace)
+		object.SetNamespace(found.Key.Namespace)
 		return object, nil
 	}
 	return nil, nil
 }
 
-func refersTo(ref clusterv1.ContractVersionedObjectReference, namespace string, one objects.Object) bool {
-	return one.Kind == ref.Kind && one.Version.Group == ref.APIGroup &&
-		one.Key == types.NamespacedName{Namespace: namespace, Name: ref.Name}
+func refersTo(ref clusterv1.ContractVersionedObjectReference, namespace string, object objects.Object) bool {
+	return object.Kind == ref.Kind && object.Version.Group == ref.APIGroup &&
+		object.Key == types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
 // notePause: no machine is placed by an object that is paused, until it goes on.
@@ -117,28 +117,29 @@ func (m *Machine) notePause(object *unstructured.Unstructured, ref clusterv1.Con
 		ref.Kind, object.GetNamespace(), object.GetName(), clusterv1.PausedAnnotation)
 }
 
-// sameGuest says whether a guest is the same at both places. Only a cloud config file has more than the identity and the place.
+// sameGuest reports whether a guest is the same at both places. Only a cloud config file has more than the identity and the
+// place.
 func (m *Machine) sameGuest(a, b *infrav1.AzurePlacement) bool {
-	seen := func(at infrav1.AzurePlacement) infrav1.AzurePlacement {
-		at.OutboundPoolID = ""
+	seen := func(place infrav1.AzurePlacement) infrav1.AzurePlacement {
+		place.OutboundPoolID = ""
 		if m.config.Spec.Node.CloudConfigFile == "" {
-			at.SecurityGroupID, at.RouteTableID, at.LoadBalancerName = "", "", ""
+			place.SecurityGroupID, place.RouteTableID, place.LoadBalancerName = "", "", ""
 		}
-		return at
+		return place
 	}
 	return equality.Semantic.DeepEqual(seen(*a), seen(*b))
 }
 
-func (m *Machine) noteBlank(of blank, object string, there bool) {
+func (m *Machine) noteBlank(b blank, object string, found bool) {
 	switch {
-	case !there:
+	case !found:
 		m.note("%s is not in the files; using the placeholder %s for the %s, which its %s sets; "+
-			"for the exact plan, add it, or set the %s in spec.azure", object, of.value, of.what, of.field, of.what)
-	case of.defaultedBy != "":
-		m.note("%s has no %s; using %s for the %s, which %s sets there", object, of.field, of.value, of.what, of.defaultedBy)
+			"for the exact plan, add it, or set the %s in spec.azure", object, b.value, b.name, b.field, b.name)
+	case b.defaultedBy != "":
+		m.note("%s has no %s; using %s for the %s, which %s sets there", object, b.field, b.value, b.name, b.defaultedBy)
 	default:
 		m.note("%s has no %s; using the placeholder %s for the %s; for the exact plan, set it there or in spec.azure",
-			object, of.field, of.value, of.what)
+			object, b.field, b.value, b.name)
 	}
 }
 
@@ -147,21 +148,21 @@ func (m *Machine) fillTenant(o *objects.Set) error {
 	if m.config.Spec.Node.CloudConfigFile == "" || m.Windows.Status.Azure.TenantID != "" {
 		return nil
 	}
-	tenant, from, err := m.tenant(o)
+	tenant, source, err := m.tenant(o)
 	if err != nil {
 		return err
 	}
 	if !isTenant(tenant) {
 		tenant = noID
-		m.standIn("the tenant's ID in the file of spec.node.cloudConfigFile, which " + from + " has")
+		m.standIn("the tenant's ID in the file of spec.node.cloudConfigFile, which " + source + " has")
 	}
 	m.Windows.Status.Azure.TenantID = tenant
 	return nil
 }
 
-// tenant is what the machine's identity says of its tenant, as far as it is in the files, and the identity's name for people.
-func (m *Machine) tenant(o *objects.Set) (tenant, from string, err error) {
-	ref, at := m.Windows.Spec.IdentityRef, m.Windows.Status.Azure.Identity
+// tenant returns the tenant of the machine's identity, as far as it is in the files, and the name of the identity for messages.
+func (m *Machine) tenant(o *objects.Set) (tenant, source string, err error) {
+	ref, assigned := m.Windows.Spec.IdentityRef, m.Windows.Status.Azure.Identity
 	key := types.NamespacedName{Namespace: m.Owner.Namespace, Name: ref.Name}
 	if ref.Name != "" && ref.Kind == infrav1.IdentitySecret {
 		secret, err := objects.Load[corev1.Secret](o, "Secret", key)
@@ -174,19 +175,19 @@ func (m *Machine) tenant(o *objects.Set) (tenant, from string, err error) {
 		return tenant, fmt.Sprintf("the key tenantID of Secret %s", key), nil
 	}
 	if ref.Name == "" {
-		key = types.NamespacedName{Namespace: at.Namespace, Name: at.Name}
+		key = types.NamespacedName{Namespace: assigned.Namespace, Name: assigned.Name}
 	}
 	if key.Name == "" {
 		return "", "the manager's own identity", nil
 	}
-	for _, one := range o.All {
-		if one.Kind == string(infrav1.IdentityAzureCluster) && one.Key == key {
-			said, err := objects.Field[string](one, "spec", "tenantID")
+	for _, object := range o.Items {
+		if object.Kind == string(infrav1.IdentityAzureCluster) && object.Key == key {
+			id, err := objects.Field[string](object, "spec", "tenantID")
 			if err != nil {
 				return "", "", err
 			}
-			if said != nil {
-				tenant = *said
+			if id != nil {
+				tenant = *id
 			}
 		}
 	}

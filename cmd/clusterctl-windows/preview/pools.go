@@ -14,7 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/topology"
 )
 
-// Config is what the machine's WindowsBootstrapConfig says.
+// Config is the spec of the machine's WindowsBootstrapConfig.
 func (m *Machine) Config() bootstrapv1.WindowsBootstrapConfigSpec { return m.config.Spec }
 
 // Cluster is the machine's.
@@ -53,11 +53,11 @@ func Pools(o *objects.Set, machine string) ([]*Machine, error) {
 	return pools, errors.Join(refused...)
 }
 
-// Only is the name that was given or, if none was, that of the only machine: a Machine, or one that the only MachineDeployment
-// would make.
-func Only(o *objects.Set, given string) (string, error) {
-	if given != "" {
-		return given, nil
+// MachineName is the name that was given or, if none was, that of the only machine: a Machine, or one that the only
+// MachineDeployment would make.
+func MachineName(o *objects.Set, name string) (string, error) {
+	if name != "" {
+		return name, nil
 	}
 	deployments, err := Deployments(o)
 	if err != nil {
@@ -79,18 +79,18 @@ func Only(o *objects.Set, given string) (string, error) {
 		strings.Join(present(machines, deployments), "; "))
 }
 
-// onlyOther is the name of the only machine where it is none of ours: whoever reads on refuses the kind that it refers to.
+// onlyOther is the name of the only machine if it is not a Windows machine; its kind is refused later.
 func onlyOther(o *objects.Set) (string, error) {
-	all := append(o.OfKind("Machine"), o.OfKind("MachineDeployment")...)
-	if len(all) == 1 {
-		return all[0].Key.String(), nil
+	candidates := append(o.OfKind("Machine"), o.OfKind("MachineDeployment")...)
+	if len(candidates) == 1 {
+		return candidates[0].Key.String(), nil
 	}
 	return "", noPool(o)
 }
 
-// madeBy says whether all of these MachineDeployments could have made the machine.
+// madeBy reports whether all of these MachineDeployments could have made the machine.
 func madeBy(deployments []*clusterv1.MachineDeployment, name string) bool {
-	return !slices.ContainsFunc(deployments, func(one *clusterv1.MachineDeployment) bool { return !makes(one, name) })
+	return !slices.ContainsFunc(deployments, func(deployment *clusterv1.MachineDeployment) bool { return !makes(deployment, name) })
 }
 
 // endOfName is that of a machine which Cluster API makes, so that the name belongs to no other MachineDeployment.
@@ -101,15 +101,15 @@ func poolNames(o *objects.Set) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range deployments {
-		names = append(names, one.Namespace+"/"+one.Name+endOfName)
+	for _, deployment := range deployments {
+		names = append(names, deployment.Namespace+"/"+deployment.Name+endOfName)
 	}
 	machines, err := windowsMachines(o)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range machines {
-		names = append(names, one.Key.String())
+	for _, object := range machines {
+		names = append(names, object.Key.String())
 	}
 	if len(names) == 0 {
 		return nil, noPool(o)
@@ -119,13 +119,13 @@ func poolNames(o *objects.Set) (names []string, err error) {
 
 // windowsMachines are the Machines that are one.
 func windowsMachines(o *objects.Set) (found []objects.Object, err error) {
-	for _, one := range o.OfKind("Machine") {
-		machine, err := objects.Decode[clusterv1.Machine](one)
+	for _, object := range o.OfKind("Machine") {
+		machine, err := objects.Decode[clusterv1.Machine](object)
 		if err != nil {
 			return nil, err
 		}
 		if machine.Spec.InfrastructureRef.Kind == "WindowsMachine" {
-			found = append(found, one)
+			found = append(found, object)
 		}
 	}
 	return found, nil

@@ -103,7 +103,7 @@ func TestPools(t *testing.T) {
 	all := text + other + linux + machineOf("machine") + windowsMachine + configOf("")
 	named := func(text, machine string) (names []string) {
 		for _, m := range expect.Got(Pools(setOf(t, text), machine))(t) {
-			names = append(names, m.Of+" "+m.Owner.Spec.Version)
+			names = append(names, m.Source+" "+m.Owner.Spec.Version)
 		}
 		return names
 	}

@@ -31,35 +31,35 @@ func (m *Machine) loadSources(o *objects.Set) error {
 		data, err := contentOf(o, source, key)
 		if missing, ok := errors.AsType[*objects.MissingError](err); ok {
 			data, err = placeholders[source.String()], nil
-			absent = absent.with(missing, source.Key)
+			absent = absent.add(missing, source.Key)
 		}
 		if err == nil && len(data) == 0 {
 			err = fmt.Errorf("%s has no value for the key %s, which the config refers to; write %s",
 				objects.Object{Kind: source.Kind, Key: key}, source.Key, whereToWrite(source))
 		}
-		if err != nil && !slices.ContainsFunc(errs, func(told error) bool { return told.Error() == err.Error() }) {
+		if err != nil && !slices.ContainsFunc(errs, func(reported error) bool { return reported.Error() == err.Error() }) {
 			errs = append(errs, err) // a Secret that is not there lacks all of its keys
 		}
 		m.sources[source.String()] = data
 	}
-	for _, one := range absent {
-		m.noteMissing(one)
+	for _, missing := range absent {
+		m.noteMissing(missing)
 	}
 	return errors.Join(errs...)
 }
 
 // absence is a Secret or ConfigMap that the files do not have, and the keys of it that the config refers to.
 type absence struct {
-	of   *objects.MissingError
-	keys []string
+	missing *objects.MissingError
+	keys    []string
 }
 
 type absences []absence
 
-// with adds a key of an object.
-func (a absences) with(missing *objects.MissingError, key string) absences {
-	for i, one := range a {
-		if one.of.Kind == missing.Kind && one.of.Key == missing.Key {
+// add adds a key of an object.
+func (a absences) add(missing *objects.MissingError, key string) absences {
+	for i, entry := range a {
+		if entry.missing.Kind == missing.Kind && entry.missing.Key == missing.Key {
 			a[i].keys = append(a[i].keys, key)
 			return a
 		}
@@ -67,22 +67,22 @@ func (a absences) with(missing *objects.MissingError, key string) absences {
 	return append(a, absence{missing, []string{key}})
 }
 
-// noteMissing says that a placeholder stands for keys of a Secret or ConfigMap that the files do not have. It is a note of its
-// own, because whoever wrote its name may have meant another.
-func (m *Machine) noteMissing(one absence) {
-	stands := "using a placeholder for its key " + one.keys[0]
-	if len(one.keys) > 1 {
-		stands = "using placeholders for its keys " + strings.Join(one.keys, ", ")
+// noteMissing notes the placeholder for keys of a Secret or ConfigMap that the files do not have. It is a note of its own,
+// because its author may have meant another name.
+func (m *Machine) noteMissing(a absence) {
+	stands := "using a placeholder for its key " + a.keys[0]
+	if len(a.keys) > 1 {
+		stands = "using placeholders for its keys " + strings.Join(a.keys, ", ")
 	}
-	if len(one.of.Elsewhere) > 0 || one.of.Near != "" {
-		m.note("%v; %s", one.of, stands)
+	if len(a.missing.Elsewhere) > 0 || a.missing.Similar != "" {
+		m.note("%v; %s", a.missing, stands)
 		return
 	}
-	m.note("%s %s is not in %s; %s; for the exact plan, add the output of: kubectl get %s %s -n %s -o yaml", one.of.Kind, one.of.Key,
-		one.of.Source, stands, strings.ToLower(one.of.Kind), one.of.Key.Name, one.of.Key.Namespace)
+	m.note("%s %s is not in %s; %s; for the exact plan, add the output of: kubectl get %s %s -n %s -o yaml", a.missing.Kind,
+		a.missing.Key, a.missing.Source, stands, strings.ToLower(a.missing.Kind), a.missing.Key.Name, a.missing.Key.Namespace)
 }
 
-// whereToWrite says where in the Secret or ConfigMap the value belongs.
+// whereToWrite names the field of the Secret or ConfigMap that the value belongs to.
 func whereToWrite(source bootstrap.Source) string {
 	if source.Kind == bootstrap.SourceSecret {
 		return fmt.Sprintf("it to stringData.%s, or in base64 to data.%s", source.Key, source.Key)

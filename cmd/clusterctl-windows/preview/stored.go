@@ -10,8 +10,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
 
-// takeStored shows what the guest got. If this release would render something else from the objects, or would refuse them, a
-// note says so.
+// takeStored shows what the guest got. A note reports it if this release would render something else from the objects, or would
+// refuse them.
 func (m *Machine) takeStored() {
 	m.Guest = Guest{UserData: m.stored}
 	const got = "showing what the guest got, from Secret %s"
@@ -28,13 +28,13 @@ func (m *Machine) takeStored() {
 	m.Guest.PlanJSON = data
 	// clusterctl move gives the Machine a new UID; the plan keeps the old one.
 	m.Owner.UID = types.UID(m.Guest.Plan.Machine.UID)
-	now, shown, err := m.render()
+	guest, shown, err := m.render()
 	switch {
 	case m.withoutCA != nil:
 		m.note(got+"; without the Secret %s it is not compared with what this release would render", m.StoredIn, m.withoutCA.Key)
 	case err != nil:
 		m.note(got+"; this release would refuse to render it: %v", m.StoredIn, err)
-	case bytes.Equal(now.PlanJSON, data):
+	case bytes.Equal(guest.PlanJSON, data):
 		m.note(got+"; this release would render the same", m.StoredIn)
 		m.Shown = shown
 		return

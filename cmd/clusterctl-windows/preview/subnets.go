@@ -9,20 +9,20 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 )
 
-// noteSubnets tells of subnets that the cluster's AzureCluster does not have. They may be there all the same: somebody else may
-// have made them in its virtual network.
+// noteSubnets notes subnets that the cluster's AzureCluster does not have. They may exist all the same, made in its virtual
+// network by other means.
 func (m *Machine) noteSubnets(o *objects.Set) error {
 	if m.Windows.Spec.Azure == nil {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: m.cluster.Namespace, Name: m.cluster.Spec.InfrastructureRef.Name}
-	for _, one := range o.All {
-		if one.Kind != "AzureCluster" || one.Key != key {
+	for _, object := range o.Items {
+		if object.Kind != "AzureCluster" || object.Key != key {
 			continue
 		}
 		subnets, err := objects.Field[[]struct {
 			Name string `json:"name"`
-		}](one, "spec", "networkSpec", "subnets")
+		}](object, "spec", "networkSpec", "subnets")
 		if err != nil {
 			return err
 		}
@@ -32,18 +32,18 @@ func (m *Machine) noteSubnets(o *objects.Set) error {
 				names = append(names, subnet.Name)
 			}
 		}
-		m.compareSubnets(one, names)
+		m.compareSubnets(object, names)
 	}
 	return nil
 }
 
-func (m *Machine) compareSubnets(of objects.Object, names []string) {
+func (m *Machine) compareSubnets(object objects.Object, names []string) {
 	for i, adapter := range m.Windows.Spec.Azure.NetworkInterfaces {
 		name := adapter.Subnet.Name
 		if name == "" || len(names) == 0 || slices.Contains(names, name) {
 			continue
 		}
 		m.note("spec.azure.networkInterfaces[%d].subnet.name is %q, but %s has the subnets %s; write one of them, "+
-			"unless somebody else makes it in the same virtual network", i, name, of, strings.Join(names, ", "))
+			"unless somebody else makes it in the same virtual network", i, name, object, strings.Join(names, ", "))
 	}
 }

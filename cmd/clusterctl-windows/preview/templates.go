@@ -27,9 +27,9 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 		return deployments[0], nil
 	}
 	var best *clusterv1.MachineDeployment
-	for _, one := range deployments {
-		if makes(one, name) && (best == nil || len(best.Name) < len(one.Name)) {
-			best = one
+	for _, deployment := range deployments {
+		if makes(deployment, name) && (best == nil || len(best.Name) < len(deployment.Name)) {
+			best = deployment
 		}
 	}
 	if best == nil {
@@ -44,10 +44,10 @@ func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, 
 // Deployments are the MachineDeployments of Windows machines.
 func Deployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 	var found []*clusterv1.MachineDeployment
-	all, err := allDeployments(o)
-	for _, one := range all {
-		if one.Spec.Template.Spec.InfrastructureRef.Kind == "WindowsMachineTemplate" {
-			found = append(found, one)
+	deployments, err := allDeployments(o)
+	for _, deployment := range deployments {
+		if deployment.Spec.Template.Spec.InfrastructureRef.Kind == "WindowsMachineTemplate" {
+			found = append(found, deployment)
 		}
 	}
 	return found, err
@@ -55,37 +55,38 @@ func Deployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 
 // allDeployments are those of other machines, too.
 func allDeployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
-	var all []*clusterv1.MachineDeployment
-	for _, one := range o.OfKind("MachineDeployment") {
-		deployment, err := objects.Decode[clusterv1.MachineDeployment](one)
+	var found []*clusterv1.MachineDeployment
+	for _, object := range o.OfKind("MachineDeployment") {
+		deployment, err := objects.Decode[clusterv1.MachineDeployment](object)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, deployment)
+		found = append(found, deployment)
 	}
-	return all, nil
+	return found, nil
 }
 
 // otherKinds refuses the MachineDeployments whose machines could have this name, and which refer to another kind. Any name is
 // theirs if there is nothing else.
 func otherKinds(o *objects.Set, name string) error {
-	all, err := allDeployments(o)
+	deployments, err := allDeployments(o)
 	if err != nil {
 		return err
 	}
-	alone := len(all) == 1 && len(o.OfKind("Machine")) == 0
+	single := len(deployments) == 1 && len(o.OfKind("Machine")) == 0
 	var refused []error
-	for _, one := range all {
-		ref := one.Spec.Template.Spec.InfrastructureRef
-		if ref.Kind != "WindowsMachineTemplate" && (alone || makes(one, name)) {
-			of := objects.Object{Kind: "MachineDeployment", Key: types.NamespacedName{Namespace: one.Namespace, Name: one.Name}}
-			refused = append(refused, wantKind(of, "spec.template.spec.infrastructureRef", ref, "WindowsMachineTemplate"))
+	for _, deployment := range deployments {
+		ref := deployment.Spec.Template.Spec.InfrastructureRef
+		if ref.Kind != "WindowsMachineTemplate" && (single || makes(deployment, name)) {
+			key := types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
+			pool := objects.Object{Kind: "MachineDeployment", Key: key}
+			refused = append(refused, wantKind(pool, "spec.template.spec.infrastructureRef", ref, "WindowsMachineTemplate"))
 		}
 	}
 	return errors.Join(refused...)
 }
 
-// makes says whether Cluster API could give this name to a machine of the deployment.
+// makes reports whether Cluster API could give this name to a machine of the deployment.
 func makes(deployment *clusterv1.MachineDeployment, name string) bool {
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
 		return namespace == deployment.Namespace && makes(deployment, rest)
@@ -95,29 +96,30 @@ func makes(deployment *clusterv1.MachineDeployment, name string) bool {
 
 // unknownMachine returns an error that lists the machines in the files.
 func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, name string) error {
-	there := present(o.OfKind("Machine"), deployments)
-	instead := "use such a name with --machine, or "
-	if len(there) == 0 {
-		there, instead = []string{"neither a Machine nor a MachineDeployment of Windows machines"}, ""
+	names := present(o.OfKind("Machine"), deployments)
+	hint := "use such a name with --machine, or "
+	if len(names) == 0 {
+		names, hint = []string{"neither a Machine nor a MachineDeployment of Windows machines"}, ""
 	}
 	namespace, short, ok := strings.Cut(name, "/")
 	if !ok {
 		namespace, short = "NAMESPACE", name
 	}
 	return noMachine("cannot find Machine %s in %s, which has %s; %sadd the output of: kubectl get machine %s -n %s -o yaml",
-		name, o.Source, strings.Join(there, "; "), instead, short, namespace)
+		name, o.Source, strings.Join(names, "; "), hint, short, namespace)
 }
 
 // present lists Machines, and how the machines of MachineDeployments are named.
-func present(machines []objects.Object, deployments []*clusterv1.MachineDeployment) (there []string) {
+func present(machines []objects.Object, deployments []*clusterv1.MachineDeployment) (names []string) {
 	if len(machines) > 0 {
-		there = append(there, "Machines "+list(machines))
+		names = append(names, "Machines "+list(machines))
 	}
-	for _, one := range deployments {
-		text := fmt.Sprintf("MachineDeployment %s/%s, whose machines are named %s-...", one.Namespace, one.Name, one.Name)
-		there = append(there, text)
+	for _, deployment := range deployments {
+		text := fmt.Sprintf("MachineDeployment %s/%s, whose machines are named %s-...", deployment.Namespace, deployment.Name,
+			deployment.Name)
+		names = append(names, text)
 	}
-	return there
+	return names
 }
 
 // fromDeployment makes the objects that Cluster API would make from the deployment's templates.
@@ -126,9 +128,9 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	made := objects.Object{Kind: "MachineDeployment"}
 	made.Key = types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
 	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
-	const within = "spec.template.spec."
-	err := errors.Join(wantKind(made, within+"infrastructureRef", infrastructure, "WindowsMachineTemplate"),
-		wantKind(made, within+"bootstrap.configRef", config, "WindowsBootstrapConfigTemplate"))
+	const prefix = "spec.template.spec."
+	err := errors.Join(wantKind(made, prefix+"infrastructureRef", infrastructure, "WindowsMachineTemplate"),
+		wantKind(made, prefix+"bootstrap.configRef", config, "WindowsBootstrapConfigTemplate"))
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, objects.WithoutPattern(problems[0]))
 	}
 	m := &Machine{
-		Of: made.String(), Owner: newOwner(deployment, name), Pool: deployment, Replicas: deployment.Spec.Replicas,
+		Source: made.String(), Owner: newOwner(deployment, name), Pool: deployment, Replicas: deployment.Spec.Replicas,
 	}
 	m.note("Machine %s does not exist yet; this is how MachineDeployment %s would make it", name, made.Key)
 	m.noteTopology(o, made)
@@ -153,12 +155,12 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	return m, nil
 }
 
-// noteTopology says that a pool is that of a topology, if it is.
+// noteTopology notes that a pool belongs to a topology.
 func (m *Machine) noteTopology(o *objects.Set, pool objects.Object) {
-	for _, one := range o.OfKind(pool.Kind) {
-		if one.Key == pool.Key && one.MadeBy != "" {
+	for _, object := range o.OfKind(pool.Kind) {
+		if object.Key == pool.Key && object.MadeBy != "" {
 			m.note("%s stands for the pool in %s, expanded by %s; Cluster API ends its name, and those of its templates, with random "+
-				"characters", pool, one.Place, one.MadeBy)
+				"characters", pool, object.Place, object.MadeBy)
 		}
 	}
 }

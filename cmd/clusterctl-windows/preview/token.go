@@ -19,19 +19,19 @@ const placeholderToken = "sample.placeholdertoken"
 func (m *Machine) findToken(o *objects.Set) error {
 	key := types.NamespacedName{Namespace: m.Owner.Namespace, Name: ptr.Deref(m.Owner.Spec.Bootstrap.DataSecretName, m.config.Name)}
 	var tokens, secrets []string
-	for _, one := range o.OfKind("Secret") {
-		secret, err := objects.Decode[corev1.Secret](one)
+	for _, object := range o.OfKind("Secret") {
+		secret, err := objects.Decode[corev1.Secret](object)
 		if err != nil {
 			return err
 		}
-		if token := Value(secret, "token"); one.Key == key && len(token) > 0 {
+		if token := Value(secret, "token"); object.Key == key && len(token) > 0 {
 			m.token, m.stored, m.StoredIn = string(token), Value(secret, "value"), key
-			return m.checkToken(one.String() + ", key token")
+			return m.checkToken(object.String() + ", key token")
 		}
 		if secret.Type == bootstrapapi.SecretTypeBootstrapToken {
 			id, secretPart := Value(secret, bootstrapapi.BootstrapTokenIDKey), Value(secret, bootstrapapi.BootstrapTokenSecretKey)
 			tokens = append(tokens, string(id)+"."+string(secretPart))
-			secrets = append(secrets, one.String())
+			secrets = append(secrets, object.String())
 		}
 	}
 	switch len(tokens) {

@@ -13,20 +13,20 @@ func Write(folder string, files []File) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("%w; name a folder, or one that can be made, with -o", err)
 	}
-	for _, one := range files {
-		if err := one.checkPlace(folder); err != nil {
+	for _, file := range files {
+		if err := file.checkPlace(folder); err != nil {
 			return err
 		}
 	}
-	beside, err := os.MkdirTemp(folder, ".render-*") // 0700
+	staging, err := os.MkdirTemp(folder, ".render-*") // 0700
 	if err != nil {
 		return err
 	}
-	err = stage(beside, files)
+	err = stage(staging, files)
 	if err == nil {
-		err = publish(beside, folder, files)
+		err = publish(staging, folder, files)
 	}
-	return errors.Join(err, os.RemoveAll(beside))
+	return errors.Join(err, os.RemoveAll(staging))
 }
 
 // checkPlace refuses what a file cannot replace.
@@ -42,12 +42,12 @@ func (f File) checkPlace(folder string) error {
 	return nil
 }
 
-func stage(beside string, files []File) error {
-	for _, one := range files {
-		if one.Content == nil {
+func stage(staging string, files []File) error {
+	for _, file := range files {
+		if file.Content == nil {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(beside, one.Name), one.Content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(staging, file.Name), file.Content, 0o600); err != nil {
 			return fmt.Errorf("%w. Nothing was replaced", err)
 		}
 	}
@@ -56,11 +56,11 @@ func stage(beside string, files []File) error {
 
 // publish replaces the files, and does not keep the permissions of the old ones. A file without content is from an earlier call
 // and not about this machine.
-func publish(beside, folder string, files []File) error {
-	for _, one := range files {
-		path := filepath.Join(folder, one.Name)
-		if one.Content != nil {
-			if err := os.Rename(filepath.Join(beside, one.Name), path); err != nil {
+func publish(staging, folder string, files []File) error {
+	for _, file := range files {
+		path := filepath.Join(folder, file.Name)
+		if file.Content != nil {
+			if err := os.Rename(filepath.Join(staging, file.Name), path); err != nil {
 				return err
 			}
 			continue

@@ -1,5 +1,5 @@
-// Package progress tells the user of a command what it does while that takes long: on a terminal in one line that changes,
-// elsewhere in a line now and then. What is done within a second, nobody is told.
+// Package progress shows what a command is doing while that takes long: on a terminal in one line that changes, elsewhere in a
+// line now and then. Nothing is shown within the first second.
 package progress
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// every is how often a line on a terminal is written anew.
-	every = time.Second
+	// interval is the time between two updates of the line on a terminal.
+	interval = time.Second
 	// plainEvery is how often a line is written elsewhere, where each of them stays: in the log of a pipeline, in a file.
 	plainEvery = 10 * time.Second
 	// width is what a line may have in any terminal, so that it can be written over.
@@ -28,19 +28,19 @@ type Work struct {
 	terminal bool
 	total    int
 	step     int
-	doing    string
+	action   string
 	part     string // of the step, if it has some
 	begun    time.Time
-	// told is when the last line was written that stays, drawn whether there is one to write over.
-	told  time.Time
-	drawn bool
-	stop  func()
+	// printed is when the last line was written that stays. drawn is true while the terminal has a line to overwrite.
+	printed time.Time
+	drawn   bool
+	stop    func()
 }
 
 // Start begins a work of so many steps.
 func Start(w io.Writer, total int) *Work {
 	work := start(w, screen.IsTerminal(w), total, time.Now())
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(interval)
 	ended := make(chan struct{})
 	work.stop = sync.OnceFunc(func() {
 		ticker.Stop()
@@ -60,22 +60,22 @@ func Start(w io.Writer, total int) *Work {
 }
 
 func start(w io.Writer, terminal bool, total int, now time.Time) *Work {
-	return &Work{w: w, terminal: terminal, total: total, begun: now, told: now, stop: func() {}}
+	return &Work{w: w, terminal: terminal, total: total, begun: now, printed: now, stop: func() {}}
 }
 
-// Step begins the next step; doing says what is done, as in "reading the files".
-func (p *Work) Step(doing string) {
+// Step begins the next step; action describes it, as in "reading the files".
+func (p *Work) Step(action string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.step++
-	p.doing, p.part = doing, ""
+	p.action, p.part = action, ""
 }
 
-// Part begins a part of the step, which is one of so many; what names it, as in "quota".
-func (p *Work) Part(part, parts int, what string) {
+// Part begins a part of the step; name is its name, as in "quota".
+func (p *Work) Part(part, parts int, name string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.part = fmt.Sprintf(", %d of %d: %s", part, parts, what)
+	p.part = fmt.Sprintf(", %d of %d: %s", part, parts, name)
 }
 
 // End removes the line, before the result is printed. It may be called twice.
@@ -100,19 +100,19 @@ func (p *Work) tick(now time.Time) {
 	case p.terminal:
 		screen.Redraw(p.w, p.line(now))
 		p.drawn = true
-	case now.Sub(p.told) >= plainEvery:
+	case now.Sub(p.printed) >= plainEvery:
 		fmt.Fprintln(p.w, strings.TrimRight(p.line(now), " "))
-		p.told = now
+		p.printed = now
 	}
 }
 
-// line says what is done, and which part of it; how many of how many steps that is, and for how long. It is as wide as any line
-// before it.
+// line shows the step and its part, its number among all steps, and the time since the start. It is padded to the full width, so
+// that it overwrites an earlier line.
 func (p *Work) line(now time.Time) string {
 	rest := fmt.Sprintf(" (%d of %d, %s)", p.step, p.total, now.Sub(p.begun).Truncate(time.Second))
-	doing := []rune(screen.Line(p.doing + p.part))
-	if most := width - len(rest); len(doing) > most {
-		doing = append(doing[:most-3], []rune("...")...)
+	action := []rune(screen.Line(p.action + p.part))
+	if limit := width - len(rest); len(action) > limit {
+		action = append(action[:limit-3], []rune("...")...)
 	}
-	return fmt.Sprintf("%-*s", width, string(doing)+rest)
+	return fmt.Sprintf("%-*s", width, string(action)+rest)
 }

@@ -31,8 +31,8 @@ const (
 	streamStatus = 3
 )
 
-// Run runs a program in a container, as the path of a pod's exec and the query say, and returns what it has printed. client-go's
-// executors read from a connection that nobody can bound.
+// Run runs a program in a container, given by the path of a pod's exec and the query, and returns what it has printed.
+// client-go's executors read from a connection that has no bound.
 func (s *Server) Run(ctx context.Context, path string, query url.Values) (printed string, err error) {
 	address, _, err := rest.DefaultServerUrlFor(s.config)
 	if err != nil {
@@ -112,11 +112,11 @@ type shortConn struct {
 }
 
 // Read implements net.Conn.
-func (c *shortConn) Read(into []byte) (int, error) {
+func (c *shortConn) Read(buffer []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, &apiserver.Error{Why: fmt.Sprintf("answers with more than %d KiB", maxStream>>10)}
 	}
-	n, err := c.Conn.Read(into[:min(len(into), c.left)])
+	n, err := c.Conn.Read(buffer[:min(len(buffer), c.left)])
 	c.left -= n
 	return n, err
 }

@@ -20,17 +20,17 @@ type guarded struct {
 	next http.RoundTripper
 	// silence is how long it may be without a byte.
 	silence time.Duration
-	// text says that an answer need not be an object.
+	// text is set if an answer need not be an object.
 	text bool
 }
 
-// silentError says that a server has sent nothing for a time, or not all of its answer.
+// silentError is of a server that has sent nothing for a time, or not all of its answer.
 type silentError struct{ text string }
 
 // Error implements error.
 func (s *silentError) Error() string { return s.text }
 
-// Timeout says that it is one, as the errors of the network do.
+// Timeout marks it as a timeout, as the errors of the network do.
 func (s *silentError) Timeout() bool { return true }
 
 // RoundTrip implements http.RoundTripper.
@@ -41,8 +41,8 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	progress := time.AfterFunc(g.silence, func() { end(quiet) })
 	defer progress.Stop()
 	slow := &silentError{fmt.Sprintf("its answer did not end within %s", answerTime)}
-	whole := time.AfterFunc(answerTime, func() { end(slow) })
-	defer whole.Stop()
+	timer := time.AfterFunc(answerTime, func() { end(slow) })
+	defer timer.Stop()
 	response, err := g.next.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		return nil, causeOf(ctx, err)
@@ -68,32 +68,32 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 func closeBody(body io.Closer) { _ = body.Close() } // what was read is used or not
 
 func (g guarded) read(response *http.Response) ([]byte, error) {
-	if why := apiserver.Foreign(response); why == apiserver.Redirects {
+	if reason := apiserver.Foreign(response); reason == apiserver.Redirects {
 		return nil, redirected(response)
 	}
 	if !g.text || response.StatusCode >= http.StatusBadRequest {
 		return limits.Read(response)
 	}
-	if why := apiserver.Foreign(response); why != "" {
-		return nil, &apiserver.Error{Why: why}
+	if reason := apiserver.Foreign(response); reason != "" {
+		return nil, &apiserver.Error{Why: reason}
 	}
 	response.Header.Del("Warning")
 	return apiserver.ReadAtMost(response, maxText)
 }
 
-// redirected names the address, which helps whoever gave that of a portal instead of the API server's.
+// redirected names the address, for users who have written that of a portal instead of the API server's.
 func redirected(response *http.Response) error {
-	to := "elsewhere"
+	target := "elsewhere"
 	if address, err := response.Location(); err == nil {
-		to = "to " + address.Scheme + "://" + address.Host
+		target = "to " + address.Scheme + "://" + address.Host
 	}
 	return &apiserver.Error{Why: fmt.Sprintf("answers with a redirect %.100s, which is not followed, because your login would go "+
-		"there; write the address of the API server itself into the kubeconfig", to)}
+		"there; write the address of the API server itself into the kubeconfig", target)}
 }
 
-// causeOf is why a call was ended, if that was not by who asked.
+// causeOf is why a call was ended, if the caller did not end it.
 func causeOf(ctx context.Context, err error) error {
-	if silent, is := errors.AsType[*silentError](context.Cause(ctx)); is {
+	if silent, ok := errors.AsType[*silentError](context.Cause(ctx)); ok {
 		return silent
 	}
 	return err
@@ -107,8 +107,8 @@ type moving struct {
 }
 
 // Read implements io.Reader.
-func (m moving) Read(into []byte) (int, error) {
-	n, err := m.Reader.Read(into)
+func (m moving) Read(buffer []byte) (int, error) {
+	n, err := m.Reader.Read(buffer)
 	if n > 0 {
 		m.progress.Reset(m.silence)
 	}

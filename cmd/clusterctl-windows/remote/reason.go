@@ -15,9 +15,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
 )
 
-// Reason is what a user needs of an error: what the API server says, or why it is not asked and what to do.
+// Reason is what a user needs of an error: the API server's message, or why it was not asked and what to do.
 func (s *Server) Reason(err error) error {
-	if unreachable, is := errors.AsType[*url.Error](err); is {
+	if unreachable, ok := errors.AsType[*url.Error](err); ok {
 		err = unreachable.Err
 	}
 	look := "; look at the address in " + s.named
@@ -38,10 +38,10 @@ func (s *Server) Reason(err error) error {
 	return err
 }
 
-// distrust says why a server is not the one that the kubeconfig is for; nil for every other error.
+// distrust explains why a server is not the one of the kubeconfig; nil for every other error.
 func (s *Server) distrust(err error) error {
-	unverified, is := errors.AsType[*tls.CertificateVerificationError](err)
-	if !is {
+	unverified, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	if !ok {
 		if _, garbled := errors.AsType[tls.RecordHeaderError](err); garbled || errors.Is(err, http.ErrSchemeMismatch) {
 			return fmt.Errorf("it does not speak TLS; look at the address in %s: its port may be that of something else", s.named)
 		}
@@ -49,10 +49,10 @@ func (s *Server) distrust(err error) error {
 	}
 	help := "get the cluster's kubeconfig again, with clusterctl get kubeconfig; if that does not help, something else answers at " +
 		"this address, and must not get your login"
-	if _, is := errors.AsType[x509.HostnameError](err); is {
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		help = "write an address that the certificate has into the kubeconfig, or the name that it has into its tls-server-name"
 	}
-	if invalid, is := errors.AsType[x509.CertificateInvalidError](err); is && invalid.Reason == x509.Expired {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		help = "the API server's certificate must be renewed, or the clock of this computer is wrong"
 	}
 	return fmt.Errorf("its certificate is not trusted by %s (%w); %s", s.named, unverified.Err, help)

@@ -1,11 +1,11 @@
-// Package remote is the plugin's way to API servers, and the only one. Whoever has the login of a cluster does not trust for
-// that what answers at its address: a workload cluster belongs to a tenant, and so may its kubeconfig. It promises:
+// Package remote is the plugin's only way to API servers. It does not trust what answers at the address of a kubeconfig: a
+// workload cluster belongs to a tenant, and so may its kubeconfig. It promises:
 //
 //   - No redirect is followed, and no login goes in the clear to another computer.
 //   - An answer is read within limits of bytes, of time, and of time without progress; a list has at most so many pages.
 //   - What is asked of a kubelet is bounded in the same way: its log, its statistics, and the stream of a program.
 //
-// Its errors and what it reads have words of others. cmd/clusterctl-windows/screen cleans what is printed.
+// Its errors and answers quote untrusted text. cmd/clusterctl-windows/screen cleans what is printed.
 package remote
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// silence is how long an API server may be without a byte: who waits at a terminal learns within 10 seconds that it is dead.
+	// silence is how long an API server may send no byte: a user at a terminal sees within 10 seconds that it is dead.
 	silence = 8 * time.Second
 	// kubeletSilence is that of a kubelet, which the API server asks. One of Windows counts its pods for seconds.
 	kubeletSilence = 15 * time.Second
@@ -113,7 +113,8 @@ func wireOf(config *rest.Config) (*http.Transport, error) {
 	return wire, nil
 }
 
-// client logs in as the kubeconfig says, around what guards the answers: no answer that leads elsewhere comes as far as that.
+// client logs in with the kubeconfig, outside of the guard of the answers: an answer that leads elsewhere does not reach the
+// login.
 func (s *Server) client(guard guarded) (*rest.RESTClient, error) {
 	web, err := rest.HTTPWrappersForConfig(s.config, guard)
 	if err != nil {
@@ -130,9 +131,9 @@ func (s *Server) String() string {
 	return "of the kubeconfig"
 }
 
-// Get decodes what is at a path, and says whether it is there.
-func (s *Server) Get(ctx context.Context, path string, into any) (there bool, err error) {
-	return s.Reader().Get(ctx, path, into)
+// Get decodes the object at a path, and reports whether it exists.
+func (s *Server) Get(ctx context.Context, path string, object any) (found bool, err error) {
+	return s.Reader().Get(ctx, path, object)
 }
 
 // Reader reads lists.
@@ -141,8 +142,8 @@ func (s *Server) Reader() apiserver.Reader {
 }
 
 // Post sends an object, and decodes what comes back.
-func (s *Server) Post(ctx context.Context, path string, query url.Values, object, into any) error {
-	return s.send(ctx, s.objects.Post().AbsPath(path), query, object, into)
+func (s *Server) Post(ctx context.Context, path string, query url.Values, object, answer any) error {
+	return s.send(ctx, s.objects.Post().AbsPath(path), query, object, answer)
 }
 
 // Delete deletes what is at a path.
@@ -151,7 +152,7 @@ func (s *Server) Delete(ctx context.Context, path string, options metav1.DeleteO
 	return s.send(ctx, s.objects.Delete().AbsPath(path), nil, options, &ignored)
 }
 
-func (s *Server) send(ctx context.Context, request *rest.Request, query url.Values, object, into any) error {
+func (s *Server) send(ctx context.Context, request *rest.Request, query url.Values, object, answer any) error {
 	body, err := json.Marshal(object)
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func (s *Server) send(ctx context.Context, request *rest.Request, query url.Valu
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(data, into)
+	return json.Unmarshal(data, answer)
 }
 
 // Ask returns what a kubelet answers at a path of the API server's.
@@ -169,7 +170,7 @@ func (s *Server) Ask(ctx context.Context, path string, query url.Values) ([]byte
 	return apiserver.Content(apiserver.With(s.kubelets.Get().AbsPath(path), query).Do(ctx))
 }
 
-// List decodes a list page by page, and says whether the API server has the kind.
-func List[T any](ctx context.Context, s *Server, path string, query url.Values, each func(T) error) (served bool, err error) {
-	return apiserver.List(ctx, s.Reader(), path, query, each)
+// List decodes a list page by page, and reports whether the API server has the kind.
+func List[T any](ctx context.Context, s *Server, path string, query url.Values, visit func(T) error) (served bool, err error) {
+	return apiserver.List(ctx, s.Reader(), path, query, visit)
 }

@@ -28,7 +28,7 @@ type Finding struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Check             string       `json:"check"`
 	Result            cloud.Result `json:"result"`
-	// Message says what was found, and what to do.
+	// Message is what was found, and what to do.
 	Message string `json:"message"`
 	// Commands do it, each for itself.
 	Commands []Command `json:"commands,omitempty"`
@@ -36,12 +36,12 @@ type Finding struct {
 
 // Command is a line for a shell.
 type Command struct {
-	// For says what it does.
-	For string `json:"for"`
-	Run string `json:"run"`
+	// Purpose is what the command is for.
+	Purpose string `json:"for"`
+	Run     string `json:"run"`
 }
 
-// maxText is longer than all that is told of one check.
+// maxText is longer than the message of any check.
 const maxText = 4 << 10
 
 // Entry is a finding with commands.
@@ -51,30 +51,30 @@ type Entry struct {
 	Commands []Command
 }
 
-// New returns findings as objects.
-func New(found []cloud.Finding) *FindingList {
+// NewList returns findings as objects.
+func NewList(found []cloud.Finding) *FindingList {
 	entries := make([]Entry, len(found))
-	for i, one := range found {
-		entries[i].Finding = one
+	for i, finding := range found {
+		entries[i].Finding = finding
 	}
-	return Of(entries)
+	return FromEntries(entries)
 }
 
-// Of returns findings with commands as objects. What they quote of a file or a cloud is cleaned of what a terminal obeys. A
-// command with that is left out, as is one that is too long to be one.
-func Of(found []Entry) *FindingList {
+// FromEntries returns findings with commands as objects. Control characters in text quoted from a file or a cloud are removed. A
+// command that has them, or that is too long to be one, is left out.
+func FromEntries(found []Entry) *FindingList {
 	list := &FindingList{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "FindingList"}, Items: []Finding{}}
 	used := map[string]int{}
-	for _, one := range found {
-		name := nameOf(one.Check)
+	for _, entry := range found {
+		name := nameOf(entry.Check)
 		if used[name]++; used[name] > 1 {
 			name = fmt.Sprintf("%s-%d", name, used[name])
 		}
 		finding := Finding{
 			TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Finding"}, ObjectMeta: metav1.ObjectMeta{Name: name},
-			Check: cloud.Clean(one.Check, maxText), Result: one.Result, Message: cloud.Clean(one.Text, maxText),
+			Check: cloud.Clean(entry.Check, maxText), Result: entry.Result, Message: cloud.Clean(entry.Text, maxText),
 		}
-		for _, command := range one.Commands {
+		for _, command := range entry.Commands {
 			if command.Run != "" && cloud.Clean(command.Run, maxCommand) == command.Run {
 				finding.Commands = append(finding.Commands, command)
 			}
@@ -95,10 +95,10 @@ func nameOf(check string) string {
 	return strings.Trim(strings.Join(words, "-"), ".-")
 }
 
-// Failed says whether a check has failed.
+// Failed reports whether a check has failed.
 func (l *FindingList) Failed() bool {
-	for _, one := range l.Items {
-		if one.Result == cloud.CheckFailed {
+	for _, item := range l.Items {
+		if item.Result == cloud.CheckFailed {
 			return true
 		}
 	}

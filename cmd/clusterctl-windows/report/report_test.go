@@ -55,7 +55,7 @@ metadata: {}
 `
 
 func TestFormats(t *testing.T) {
-	list := New(findings)
+	list := NewList(findings)
 	var table, yaml bytes.Buffer
 	expect.OK(t, WriteTable(&table, list))
 	expect.Same(t, "table", asTable, table.String())
@@ -64,7 +64,7 @@ func TestFormats(t *testing.T) {
 }
 
 func TestFailed(t *testing.T) {
-	if !New(findings).Failed() || New(findings[:1]).Failed() || New(findings[2:]).Failed() {
+	if !NewList(findings).Failed() || NewList(findings[:1]).Failed() || NewList(findings[2:]).Failed() {
 		t.Error("a list has failed if a finding has, and not if a check was skipped")
 	}
 }
@@ -72,7 +72,7 @@ func TestFailed(t *testing.T) {
 // TestEmpty: a program that reads JSON gets a list, too, if there is nothing in it.
 func TestEmpty(t *testing.T) {
 	var out bytes.Buffer
-	expect.OK(t, (&printers.JSONPrinter{}).PrintObj(New(nil), &out))
+	expect.OK(t, (&printers.JSONPrinter{}).PrintObj(NewList(nil), &out))
 	if !bytes.Contains(out.Bytes(), []byte(`"items": []`)) {
 		t.Errorf("got %s", out.String())
 	}
@@ -80,12 +80,12 @@ func TestEmpty(t *testing.T) {
 
 // TestCopies: printers may change their copy.
 func TestCopies(t *testing.T) {
-	list := New(findings)
+	list := NewList(findings)
 	copied := list.DeepCopyObject().(*FindingList)
 	copied.Items[0].Name = "changed"
 	one := list.Items[1].DeepCopyObject().(*Finding)
 	one.Labels = map[string]string{"a": "b"}
-	expect.Same(t, "list", New(findings), list)
+	expect.Same(t, "list", NewList(findings), list)
 	for _, object := range []runtime.Object{list, &list.Items[0]} {
 		if object.GetObjectKind().GroupVersionKind().Empty() {
 			t.Errorf("%T has no kind", object)
@@ -110,7 +110,7 @@ func TestCommandsOfHostileClusters(t *testing.T) {
 	for purpose, command := range map[string]string{
 		"a": "kubectl \x1b[2J", "b": "", "c": strings.Repeat("x", maxCommand+1), "d": "kubectl get nodes", "e": "kubectl\nrm",
 	} {
-		one.Commands = append(one.Commands, Command{For: purpose, Run: command})
+		one.Commands = append(one.Commands, Command{Purpose: purpose, Run: command})
 	}
-	expect.Same(t, "commands", []Command{{For: "d", Run: "kubectl get nodes"}}, Of([]Entry{one}).Items[0].Commands)
+	expect.Same(t, "commands", []Command{{Purpose: "d", Run: "kubectl get nodes"}}, FromEntries([]Entry{one}).Items[0].Commands)
 }

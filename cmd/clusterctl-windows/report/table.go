@@ -21,18 +21,18 @@ var colours = map[cloud.Result]screen.Colour{
 // WriteTable prints findings for people.
 func WriteTable(w io.Writer, list *FindingList) error {
 	t := table{w: w, width: len("CHECK")}
-	for _, one := range list.Items {
-		t.width = max(t.width, len(one.Check))
+	for _, item := range list.Items {
+		t.width = max(t.width, len(item.Check))
 	}
 	t.row("CHECK", "RESULT", "WHAT WAS FOUND, AND WHAT TO DO")
-	for _, one := range list.Items {
-		check, result := one.Check, one.Result
-		for _, line := range wrapped(one.Message, textWidth) {
+	for _, item := range list.Items {
+		check, result := item.Check, item.Result
+		for _, line := range wrapped(item.Message, textWidth) {
 			t.row(check, result, line)
 			check, result = "", ""
 		}
-		for _, command := range one.Commands {
-			t.row("", "", command.For+":")
+		for _, command := range item.Commands {
+			t.row("", "", command.Purpose+":")
 			t.row("", "", command.Run) // in one line, so that it can be copied
 		}
 	}
@@ -64,10 +64,10 @@ func (t *table) print(colour screen.Colour, text string) {
 }
 
 // wrapped breaks a text between words.
-func wrapped(text string, most int) (lines []string) {
+func wrapped(text string, limit int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > most {
+		if line != "" && len(line)+1+len(word) > limit {
 			lines, line = append(lines, line), ""
 		}
 		line = strings.TrimSpace(line + " " + word)

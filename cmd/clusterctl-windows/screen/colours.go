@@ -19,10 +19,10 @@ const (
 
 // Paint prints a text, in a colour if the output is a terminal that shows it, and NO_COLOR is not set.
 func Paint(w io.Writer, colour Colour, text string) error {
-	if colour == "" || !printers.AllowsColorOutput(under(w)) {
+	if colour == "" || !printers.AllowsColorOutput(unwrap(w)) {
 		_, err := io.WriteString(w, text)
 		return err
 	}
-	_, err := fmt.Fprintf(under(w), "\x1b[%sm%s\x1b[0m", colour, Line(text))
+	_, err := fmt.Fprintf(unwrap(w), "\x1b[%sm%s\x1b[0m", colour, Line(text))
 	return err
 }

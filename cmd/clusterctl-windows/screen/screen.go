@@ -1,10 +1,10 @@
-// Package screen is where words of others are cleaned before anybody sees them: those of files, of API servers, of kubelets and
-// guests, of clouds. All that the program prints goes through a Screen, to a terminal, a pipe or a file. It promises:
+// Package screen cleans untrusted text before it is printed: that of files, API servers, kubelets, guests and clouds. All output
+// of the program goes through a Screen, to a terminal, a pipe or a file. It promises:
 //
 //   - No character acts on a terminal, hides, or turns what stands beside it. What draws colours and lines is written by Paint
 //     and Redraw alone, around a text that is clean.
-//   - An error begins a line where several errors are joined, and nowhere else: nobody else speaks in a line of ours.
-//   - A line of an error or of a note is not longer than anybody reads.
+//   - An error begins a line only where several errors are joined, so that quoted text never looks like a line of the program.
+//   - A line of an error or of a note has a limited length.
 package screen
 
 import (
@@ -35,13 +35,13 @@ func New(w io.Writer) *Screen { return &Screen{w: w} }
 
 // Write implements io.Writer. Ends of lines stay, and tabs.
 func (s *Screen) Write(text []byte) (int, error) {
-	all := slices.Concat(s.rest, text)
-	whole := len(all)
-	if last := lastStart(all); whole > 0 && !utf8.FullRune(all[last:]) {
-		whole = last
+	data := slices.Concat(s.rest, text)
+	end := len(data)
+	if start := lastStart(data); end > 0 && !utf8.FullRune(data[start:]) {
+		end = start
 	}
-	s.rest = bytes.Clone(all[whole:])
-	if _, err := s.w.Write(bytes.Map(clean, all[:whole])); err != nil {
+	s.rest = bytes.Clone(data[end:])
+	if _, err := s.w.Write(bytes.Map(clean, data[:end])); err != nil {
 		return 0, err
 	}
 	return len(text), nil
@@ -49,11 +49,11 @@ func (s *Screen) Write(text []byte) (int, error) {
 
 // lastStart is where the last character of a text begins, or what may be one.
 func lastStart(text []byte) int {
-	at := max(len(text)-1, 0)
-	for at > 0 && !utf8.RuneStart(text[at]) {
-		at--
+	i := max(len(text)-1, 0)
+	for i > 0 && !utf8.RuneStart(text[i]) {
+		i--
 	}
-	return at
+	return i
 }
 
 func clean(character rune) rune {
@@ -78,25 +78,25 @@ func Error(w io.Writer, err error) { fmt.Fprintln(w, textOf(err)) }
 // textOf is the text of an error, with the ends of lines between errors that are joined, and no other.
 func textOf(err error) string {
 	text := err.Error()
-	if joined, is := err.(interface{ Unwrap() []error }); is {
-		var lines, each []string
-		for _, one := range joined.Unwrap() {
-			lines, each = append(lines, textOf(one)), append(each, one.Error())
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var lines, texts []string
+		for _, e := range joined.Unwrap() {
+			lines, texts = append(lines, textOf(e)), append(texts, e.Error())
 		}
-		if text == strings.Join(each, "\n") {
+		if text == strings.Join(texts, "\n") {
 			return strings.Join(lines, "\n")
 		}
 		return Line(text)
 	}
-	within := errors.Unwrap(err)
-	if within == nil {
+	cause := errors.Unwrap(err)
+	if cause == nil {
 		return Line(text)
 	}
-	before, after, found := strings.Cut(text, within.Error())
+	prefix, suffix, found := strings.Cut(text, cause.Error())
 	if !found {
 		return Line(text)
 	}
-	return head(before) + textOf(within) + tail(after)
+	return head(prefix) + textOf(cause) + tail(suffix)
 }
 
 // head and tail are Line for the beginning and the end of a sentence: the blanks between them and the rest stay.
@@ -116,15 +116,15 @@ func Note(w io.Writer, format string, args ...any) {
 
 // Redraw writes a line over the one that is there.
 func Redraw(w io.Writer, line string) {
-	fmt.Fprintf(under(w), "\r%s", Line(line))
+	fmt.Fprintf(unwrap(w), "\r%s", Line(line))
 }
 
-// IsTerminal says whether a person sees what is written.
-func IsTerminal(w io.Writer) bool { return printers.IsTerminal(under(w)) }
+// IsTerminal reports whether the output is a terminal.
+func IsTerminal(w io.Writer) bool { return printers.IsTerminal(unwrap(w)) }
 
-// under is the output itself.
-func under(w io.Writer) io.Writer {
-	if s, is := w.(*Screen); is {
+// unwrap returns the output itself.
+func unwrap(w io.Writer) io.Writer {
+	if s, ok := w.(*Screen); ok {
 		return s.w
 	}
 	return w

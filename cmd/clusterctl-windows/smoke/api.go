@@ -64,13 +64,13 @@ var rights = []right{
 // checkRights is an error that names each right which the user lacks.
 func (a *api) checkRights(ctx context.Context, namespace string) error {
 	var lacking []string
-	for _, one := range rights {
-		may, err := a.may(ctx, one, namespace)
+	for _, right := range rights {
+		allowed, err := a.allowed(ctx, right, namespace)
 		if err != nil {
 			return fmt.Errorf("the cluster %s cannot be asked: %w", a.server, a.server.Reason(err))
 		}
-		if !may {
-			lacking = append(lacking, one.String())
+		if !allowed {
+			lacking = append(lacking, right.String())
 		}
 	}
 	if len(lacking) > 0 {
@@ -80,9 +80,9 @@ func (a *api) checkRights(ctx context.Context, namespace string) error {
 	return nil
 }
 
-func (a *api) may(ctx context.Context, one right, namespace string) (bool, error) {
-	attributes := &authorizationv1.ResourceAttributes{Verb: one.verb, Resource: one.resource, Subresource: one.subresource}
-	if one.namespaced {
+func (a *api) allowed(ctx context.Context, r right, namespace string) (bool, error) {
+	attributes := &authorizationv1.ResourceAttributes{Verb: r.verb, Resource: r.resource, Subresource: r.subresource}
+	if r.namespaced {
 		attributes.Namespace = namespace
 	}
 	const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -95,16 +95,16 @@ func (a *api) may(ctx context.Context, one right, namespace string) (bool, error
 }
 
 // nodes are those of the cluster, with what is looked at.
-func (a *api) nodes(ctx context.Context) (all []corev1.Node, err error) {
+func (a *api) nodes(ctx context.Context) (nodes []corev1.Node, err error) {
 	_, err = remote.List(ctx, a.server, "/api/v1/nodes", nil, func(node corev1.Node) error {
 		node.ManagedFields, node.Annotations, node.Status.Images = nil, nil, nil
-		all = append(all, node)
+		nodes = append(nodes, node)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list Nodes: %w", a.server.Reason(err))
 	}
-	return all, nil
+	return nodes, nil
 }
 
 // earlierNamespaces are those that other runs have made.
@@ -116,12 +116,12 @@ func (a *api) earlierNamespaces(ctx context.Context) ([]corev1.Namespace, error)
 	return found, nil
 }
 
-func list[T any](ctx context.Context, a *api, path string, query url.Values) (all []T, err error) {
-	_, err = remote.List(ctx, a.server, path, query, func(one T) error {
-		all = append(all, one)
+func list[T any](ctx context.Context, a *api, path string, query url.Values) (items []T, err error) {
+	_, err = remote.List(ctx, a.server, path, query, func(item T) error {
+		items = append(items, item)
 		return nil
 	})
-	return all, err
+	return items, err
 }
 
 // makeNamespace makes it even while the user ends the program, because a request that is cut off may have succeeded. It returns
@@ -129,16 +129,16 @@ func list[T any](ctx context.Context, a *api, path string, query url.Values) (al
 func (a *api) makeNamespace(ctx context.Context, wanted *corev1.Namespace) (*corev1.Namespace, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTime)
 	defer cancel()
-	var made, there corev1.Namespace
+	var made, found corev1.Namespace
 	err := a.server.Post(ctx, "/api/v1/namespaces", nil, wanted, &made)
 	if err == nil {
 		made.Name = wanted.Name // whatever a server makes of it, it is this one that is removed
 		return &made, nil
 	}
 	failed := fmt.Errorf("make namespace %s: %w", wanted.Name, a.server.Reason(err))
-	if is, err := a.server.Get(ctx, "/api/v1/namespaces/"+wanted.Name, &there); err == nil && is && sameRun(&there, wanted) {
-		there.Name = wanted.Name
-		return &there, failed
+	if ok, err := a.server.Get(ctx, "/api/v1/namespaces/"+wanted.Name, &found); err == nil && ok && sameRun(&found, wanted) {
+		found.Name = wanted.Name
+		return &found, failed
 	}
 	return nil, failed
 }
@@ -151,7 +151,7 @@ func sameRun(a, b *corev1.Namespace) bool {
 func (a *api) removeNamespace(ctx context.Context, made *corev1.Namespace) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.removing)
 	defer cancel()
-	var last error
+	var lastErr error
 	for {
 		err := a.server.Delete(ctx, "/api/v1/namespaces/"+made.Name, metav1.DeleteOptions{
 			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
@@ -160,13 +160,13 @@ func (a *api) removeNamespace(ctx context.Context, made *corev1.Namespace) error
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil
 		}
-		if ctx.Err() == nil || last == nil { // a call that the time has cut off has no reason of its own
-			last = err
+		if ctx.Err() == nil || lastErr == nil { // a call that the time has cut off has no reason of its own
+			lastErr = err
 		}
 		select {
 		case <-ctx.Done():
-			return &leftError{namespace: made.Name, why: a.server.Reason(last)}
-		case <-time.After(every):
+			return &leftError{namespace: made.Name, reason: a.server.Reason(lastErr)}
+		case <-time.After(pollInterval):
 		}
 	}
 }
@@ -174,16 +174,16 @@ func (a *api) removeNamespace(ctx context.Context, made *corev1.Namespace) error
 // leftError is of a namespace that could not be removed.
 type leftError struct {
 	namespace string
-	why       error
+	reason    error
 }
 
 func (l *leftError) Error() string {
-	return fmt.Sprintf("the namespace %s is left: %v; kubectl delete namespace %s removes it", l.namespace, l.why, l.namespace)
+	return fmt.Sprintf("the namespace %s is left: %v; kubectl delete namespace %s removes it", l.namespace, l.reason, l.namespace)
 }
 
-func (l *leftError) Unwrap() error { return l.why }
+func (l *leftError) Unwrap() error { return l.reason }
 
-// Left is what an error says of a namespace that could not be removed; nil if it says nothing of one.
+// Left is the part of an error that names a namespace which could not be removed; nil if there is none.
 func Left(err error) error {
 	if left, ok := errors.AsType[*leftError](err); ok {
 		return left
@@ -224,7 +224,7 @@ func (a *api) makePod(ctx context.Context, namespace string, wanted *corev1.Pod)
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(every / 2):
+		case <-time.After(pollInterval / 2):
 		}
 	}
 }

@@ -35,29 +35,29 @@ type timeout interface {
 }
 
 // finding asks once.
-func (a *asker) finding(ctx context.Context, check string, one question) cloud.Finding {
+func (a *asker) finding(ctx context.Context, check string, q question) cloud.Finding {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	said, err := one.ask(a, ctx)
+	answer, err := q.ask(a, ctx)
 	// Which of the bounds of this call ends it first is chance: its context, its connection's, or that of a silent server.
-	if slow, is := errors.AsType[timeout](err); is && slow.Timeout() {
+	if slow, ok := errors.AsType[timeout](err); ok && slow.Timeout() {
 		err = fmt.Errorf("no answer within %s", askTimeout)
 	}
 	if err != nil {
 		words := joined(err.Error(), unexpected(err))
-		why := &failure{cause: causeOf(answers, words), words: words}
-		return cloud.Finding{Check: check, Result: cloud.CheckFailed, Text: sentenceOf("", why)}
+		failed := &failure{cause: causeOf(answers, words), words: words}
+		return cloud.Finding{Check: check, Result: cloud.CheckFailed, Text: sentenceOf("", failed)}
 	}
-	return cloud.Finding{Check: check, Result: cloud.CheckOK, Text: said + ", " + seconds(time.Since(begun))}
+	return cloud.Finding{Check: check, Result: cloud.CheckOK, Text: answer + ", " + seconds(time.Since(begun))}
 }
 
-// unexpected is what a server said that is no answer of the API: a kubelet's own text.
+// unexpected is a server's message that is no answer of the API: a kubelet's own text.
 func unexpected(err error) (words string) {
-	if status, is := errors.AsType[*apierrors.StatusError](err); is && status.ErrStatus.Details != nil {
-		for _, one := range status.ErrStatus.Details.Causes {
-			if one.Type == metav1.CauseTypeUnexpectedServerResponse {
-				words = joined(words, one.Message)
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
+		for _, c := range status.ErrStatus.Details.Causes {
+			if c.Type == metav1.CauseTypeUnexpectedServerResponse {
+				words = joined(words, c.Message)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (a *asker) exec(ctx context.Context) (string, error) {
 	return "", errors.New(joined(err.Error(), printed))
 }
 
-// logs reads what the server said when it started.
+// logs reads the messages of the server at its start.
 func (a *asker) logs(ctx context.Context) (string, error) {
 	query := url.Values{"container": {labelServer}, "limitBytes": {strconv.Itoa(maxLog)}}
 	text, err := a.api.server.Ask(ctx, namespaced(a.namespace, "pods/"+a.pod+"/log"), query)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// cause is what was wrong, as far as the words tell.
+// cause is what was wrong, as far as the words show it.
 type cause string
 
 const (
@@ -42,8 +42,8 @@ const (
 	unanswered cause = "kubelet does not do it"
 )
 
-// mark is a part of the words that tells a cause. There is no code to go by: what containerd, Windows and agnhost say reaches the
-// API as a text. The first that fits counts; an empty one fits always.
+// mark is a part of a message that identifies a cause. There are no codes: messages of containerd, Windows and agnhost reach the
+// API as text. The first mark that fits counts; an empty one always fits.
 type mark struct {
 	text  string
 	cause cause
@@ -99,8 +99,8 @@ var (
 		{"does not match the operating system of the host", wrongBuild},
 		{"", notCreated},
 	}
-	// programs are words of agnhost (kubernetes v1.36.3, test/images/agnhost/connect/connect.go), of curl, and of cmd. On Windows
-	// agnhost says OTHER where it says REFUSED on Linux, because Windows' error has another number, WSAECONNREFUSED.
+	// programs are messages of agnhost (kubernetes v1.36.3, test/images/agnhost/connect/connect.go), of curl, and of cmd. On Windows
+	// agnhost prints OTHER where it prints REFUSED on Linux, because Windows' error has another number, WSAECONNREFUSED.
 	programs = []mark{
 		{"TIMEOUT", timedOut},
 		{"REFUSED", refused},
@@ -138,16 +138,16 @@ var (
 	}
 )
 
-// curlCodes are the exit codes of curl that tell more than its words: the name, the connection, the time.
+// curlCodes are the exit codes of curl that are more precise than its messages: the name, the connection, the time.
 var curlCodes = map[int32]cause{6: noName, 7: refused, 28: timedOut}
 
 // final are causes that no waiting mends.
 var final = map[cause]bool{pullPlatform: true, pullAbsent: true, pullDenied: true, pullUntrusted: true, wrongBuild: true}
 
 func causeOf(table []mark, words string) cause {
-	for _, one := range table {
-		if strings.Contains(words, one.text) {
-			return one.cause
+	for _, entry := range table {
+		if strings.Contains(words, entry.text) {
+			return entry.cause
 		}
 	}
 	return ""

@@ -37,13 +37,13 @@ type addresses struct {
 
 // connection is one that is tried on each Windows Node.
 type connection struct {
-	kind kind
-	name string
-	from place
-	to   func(addresses) string
-	// after is a connection that this one needs, by cause as in help: where that one fails, it is the one to mend.
-	after map[cause]kind
-	// help says where to look if this fails and what it needs holds, by cause; that of no cause is for all others.
+	kind   kind
+	name   string
+	source place
+	target func(addresses) string
+	// requires is the connection that this one needs, by cause as in help: if that one fails, it is the one to mend.
+	requires map[cause]kind
+	// help shows where to look if this fails although the required connection holds, by cause; the empty cause is for all others.
 	help map[cause]string
 }
 
@@ -58,53 +58,56 @@ const (
 // connections are those of a first look at a new Windows node: each way in and out that a workload has.
 var connections = []connection{
 	{
-		kind: linuxToPod, name: "Linux pod to Windows pod", from: linuxClient,
-		to:   func(a addresses) string { return a.windowsPod },
-		help: map[cause]string{"": helpNetwork},
+		kind: linuxToPod, name: "Linux pod to Windows pod", source: linuxClient,
+		target: func(a addresses) string { return a.windowsPod },
+		help:   map[cause]string{"": helpNetwork},
 	},
 	{
-		kind: linuxToService, name: "Linux pod to Service of Windows pod", from: linuxClient, after: map[cause]kind{"": linuxToPod},
-		to: func(a addresses) string { return a.windowsService },
+		kind: linuxToService, name: "Linux pod to Service of Windows pod", source: linuxClient,
+		requires: map[cause]kind{"": linuxToPod},
+		target:   func(a addresses) string { return a.windowsService },
 		help: map[cause]string{
 			"":      "kube-proxy of the Linux node does not do its work: kubectl -n kube-system get pods -l k8s-app=kube-proxy -o wide",
 			refused: helpNoEndpoint,
 		},
 	},
 	{
-		kind: linuxToNodePort, name: "Linux pod to NodePort of Windows node", from: linuxClient,
-		after: map[cause]kind{"": linuxToPod},
-		to:    func(a addresses) string { return a.nodePort },
+		kind: linuxToNodePort, name: "Linux pod to NodePort of Windows node", source: linuxClient,
+		requires: map[cause]kind{"": linuxToPod},
+		target:   func(a addresses) string { return a.nodePort },
 		help: map[cause]string{
 			"": helpKubeProxy + "; or a firewall or security group keeps TCP 30000-32767 from the node",
 		},
 	},
 	{
-		kind: hostToPod, name: "Windows host to Windows pod", from: windowsHost,
-		to: func(a addresses) string { return a.windowsPod },
+		kind: hostToPod, name: "Windows host to Windows pod", source: windowsHost,
+		target: func(a addresses) string { return a.windowsPod },
 		help: map[cause]string{
 			"": "the node does not reach its own pod: the host has no endpoint in the pods' HNS network, which the CNI or a script of " +
 				"yours makes; see docs/networks.md, \"What you apply\"",
 		},
 	},
 	{
-		kind: hostToService, name: "Windows host to Service of Windows pod", from: windowsHost, after: map[cause]kind{"": hostToPod},
-		to:   func(a addresses) string { return a.windowsService },
-		help: map[cause]string{"": helpKubeProxy},
+		kind: hostToService, name: "Windows host to Service of Windows pod", source: windowsHost,
+		requires: map[cause]kind{"": hostToPod},
+		target:   func(a addresses) string { return a.windowsService },
+		help:     map[cause]string{"": helpKubeProxy},
 	},
 	{
-		kind: windowsToPod, name: "Windows pod to Linux pod", from: windowsClient,
-		to:   func(a addresses) string { return a.linuxPod },
-		help: map[cause]string{"": helpNetwork},
+		kind: windowsToPod, name: "Windows pod to Linux pod", source: windowsClient,
+		target: func(a addresses) string { return a.linuxPod },
+		help:   map[cause]string{"": helpNetwork},
 	},
 	{
-		kind: windowsToService, name: "Windows pod to Service of Linux pod", from: windowsClient,
-		after: map[cause]kind{"": windowsToPod},
-		to:    func(a addresses) string { return a.linuxService },
-		help:  map[cause]string{"": helpKubeProxy},
+		kind: windowsToService, name: "Windows pod to Service of Linux pod", source: windowsClient,
+		requires: map[cause]kind{"": windowsToPod},
+		target:   func(a addresses) string { return a.linuxService },
+		help:     map[cause]string{"": helpKubeProxy},
 	},
 	{
-		kind: windowsToName, name: "Windows pod to name of a Service", from: windowsClient, after: map[cause]kind{"": windowsToService},
-		to: func(a addresses) string { return a.linuxName },
+		kind: windowsToName, name: "Windows pod to name of a Service", source: windowsClient,
+		requires: map[cause]kind{"": windowsToService},
+		target:   func(a addresses) string { return a.linuxName },
 		help: map[cause]string{
 			"": "the name is found, its address is not reached: " + helpKubeProxy,
 			noName: "the cluster's DNS does not answer this node's pods: see that kubectl -n kube-system get pods,services -l " +
@@ -113,8 +116,8 @@ var connections = []connection{
 		},
 	},
 	{
-		kind: windowsOutwards, name: "Windows pod outwards", from: windowsClient, after: map[cause]kind{noName: windowsToName},
-		to: func(a addresses) string { return a.outwards },
+		kind: windowsOutwards, name: "Windows pod outwards", source: windowsClient, requires: map[cause]kind{noName: windowsToName},
+		target: func(a addresses) string { return a.outwards },
 		help: map[cause]string{
 			"": "pods get no answer from outside: the CNI must translate their addresses to the node's, which exceptionCIDRs of " +
 				"spec.network prevents for what it lists, and firewalls must let the node out; --outwards names another server, or none",
@@ -128,9 +131,9 @@ var connections = []connection{
 // question is what the API server asks the kubelet of a Windows Node for, once.
 type question struct {
 	name string
-	// ofPod says that it is about the server pod.
+	// ofPod is set if it is about the server pod.
 	ofPod bool
-	ask   func(*asker, context.Context) (said string, err error)
+	ask   func(*asker, context.Context) (text string, err error)
 }
 
 var questions = []question{

@@ -29,7 +29,7 @@ type sight struct {
 	waited time.Duration
 }
 
-// startFailure says why a pod will not run; nil while it may. start is how long it may take.
+// startFailure explains why a pod will not run; nil while it may. start is how long it may take.
 func (s sight) startFailure(start time.Duration) *failure {
 	pod := s.pod
 	if pod == nil {
@@ -38,12 +38,12 @@ func (s sight) startFailure(start time.Duration) *failure {
 	if pod.Status.Phase == corev1.PodFailed {
 		return &failure{cause: ended, words: joined(pod.Status.Reason, pod.Status.Message)}
 	}
-	if why := s.unscheduled(min(start, schedulePatience)); why != nil {
-		return why
+	if failed := s.unscheduled(min(start, schedulePatience)); failed != nil {
+		return failed
 	}
 	for _, status := range pod.Status.ContainerStatuses {
-		if why := s.containerFailure(status, start); why != nil {
-			return why
+		if failed := s.containerFailure(status, start); failed != nil {
+			return failed
 		}
 	}
 	if s.waited < start || runs(pod) {
@@ -57,9 +57,9 @@ func (s sight) unscheduled(patience time.Duration) *failure {
 	if s.waited < patience || s.pod.Spec.NodeName != "" {
 		return nil
 	}
-	for _, is := range s.pod.Status.Conditions {
-		if is.Type == corev1.PodScheduled && is.Status == corev1.ConditionFalse {
-			return &failure{cause: causeOf(scheduling, is.Message), words: is.Message}
+	for _, condition := range s.pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return &failure{cause: causeOf(scheduling, condition.Message), words: condition.Message}
 		}
 	}
 	return &failure{cause: unscheduled, words: "the scheduler has said nothing about the pod"}
@@ -77,18 +77,18 @@ func (s sight) containerFailure(status corev1.ContainerStatus, start time.Durati
 		return nil
 	}
 	words := joined(waiting.Message)
-	why := causeOf(table, words)
-	if why == table[len(table)-1].cause { // a kubelet before 1.31 has the reason in an event alone
+	c := causeOf(table, words)
+	if c == table[len(table)-1].cause { // a kubelet before 1.31 has the reason in an event alone
 		words = joined(words, s.lastEvent("Failed"))
-		why = causeOf(table, words)
+		c = causeOf(table, words)
 	}
-	if s.waited < start && !final[why] {
+	if s.waited < start && !final[c] {
 		return nil
 	}
-	return &failure{cause: why, words: words}
+	return &failure{cause: c, words: words}
 }
 
-// late is why a pod that nobody calls failed does not run: its sandbox, or a node that takes long.
+// late explains why a pod without a known failure does not run: its sandbox, or a slow node.
 func (s sight) late() *failure {
 	for _, reason := range []string{"FailedCreatePodSandBox", "FailedMount"} {
 		if words := s.lastEvent(reason); words != "" {
@@ -96,8 +96,8 @@ func (s sight) late() *failure {
 		}
 	}
 	words := "it does not run after " + s.waited.Truncate(time.Second).String()
-	if last := s.lastEvent(""); last != "" {
-		words += "; last event: " + last
+	if lastText := s.lastEvent(""); lastText != "" {
+		words += "; last event: " + lastText
 	}
 	return &failure{cause: slow, words: words}
 }
@@ -107,24 +107,24 @@ func (s sight) lastEvent(reason string) (words string) {
 	var newest time.Time
 	for i := range s.events {
 		e := &s.events[i]
-		when := latest(e.CreationTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time)
-		if (reason == "" || e.Reason == reason) && !when.Before(newest) {
-			newest, words = when, e.Message
+		moment := latest(e.CreationTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time)
+		if (reason == "" || e.Reason == reason) && !moment.Before(newest) {
+			newest, words = moment, e.Message
 		}
 	}
 	return words
 }
 
-func latest(times ...time.Time) (last time.Time) {
+func latest(times ...time.Time) (newest time.Time) {
 	for _, t := range times {
-		if t.After(last) {
-			last = t
+		if t.After(newest) {
+			newest = t
 		}
 	}
-	return last
+	return newest
 }
 
-// runs says whether a container of the pod has run.
+// runs reports whether a container of the pod has run.
 func runs(pod *corev1.Pod) bool {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.State.Running != nil || lastEnd(status) != nil {
@@ -134,7 +134,7 @@ func runs(pod *corev1.Pod) bool {
 	return false
 }
 
-// serves says whether a server pod does its work.
+// serves reports whether a server pod does its work.
 func (s sight) serves() bool {
 	if s.pod == nil || s.pod.Status.PodIP == "" || s.pod.DeletionTimestamp != nil {
 		return false
@@ -162,12 +162,12 @@ func (s sight) crashes() *failure {
 
 // outcome is how far a connection is: it holds, or failed so many times.
 type outcome struct {
-	held  bool
-	tries int
-	why   *failure
+	held    bool
+	tries   int
+	failure *failure
 }
 
-// outcomeOf reads what the kubelet says of the container that tries a connection.
+// outcomeOf reads the kubelet's status of the container that tries a connection.
 func outcomeOf(pod *corev1.Pod, name string) outcome {
 	for _, status := range pod.Status.ContainerStatuses {
 		end := lastEnd(status)
@@ -181,7 +181,7 @@ func outcomeOf(pod *corev1.Pod, name string) outcome {
 		if end.ExitCode == 0 {
 			return outcome{held: true, tries: tries}
 		}
-		return outcome{tries: tries, why: endFailure(end)}
+		return outcome{tries: tries, failure: endFailure(end)}
 	}
 	return outcome{}
 }
@@ -203,18 +203,18 @@ func endFailure(end *corev1.ContainerStateTerminated) *failure {
 	table := programs
 	if end.Reason == "StartError" || end.Reason == "ContainerCannotRun" { // containerd's words, not the program's
 		table = creations
-	} else if why, known := curlCodes[end.ExitCode]; known {
-		return &failure{cause: why, words: words}
+	} else if c, ok := curlCodes[end.ExitCode]; ok {
+		return &failure{cause: c, words: words}
 	}
 	return &failure{cause: causeOf(table, words), words: words}
 }
 
 func joined(texts ...string) string {
-	var all []string
+	var parts []string
 	for _, text := range texts {
-		if text = strings.Join(strings.Fields(text), " "); text != "" && !strings.Contains(strings.Join(all, " "), text) {
-			all = append(all, text)
+		if text = strings.Join(strings.Fields(text), " "); text != "" && !strings.Contains(strings.Join(parts, " "), text) {
+			parts = append(parts, text)
 		}
 	}
-	return strings.Join(all, ": ")
+	return strings.Join(parts, ": ")
 }

@@ -169,10 +169,10 @@ func TestOutcome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := outcomeOf(statusOf(c.status), labelServer)
-			if got.why == nil {
-				got.why = &failure{}
+			if got.failure == nil {
+				got.failure = &failure{}
 			}
-			expect.Same(t, c.reason, []any{c.held, c.tries, c.why}, []any{got.held, got.tries, got.why.cause})
+			expect.Same(t, c.reason, []any{c.held, c.tries, c.why}, []any{got.held, got.tries, got.failure.cause})
 		})
 	}
 	expect.Same(t, "of another container", 0, outcomeOf(statusOf(corev1.ContainerStatus{State: timeout}), "other").tries)
@@ -240,8 +240,8 @@ func TestServes(t *testing.T) {
 		State: waits("CrashLoopBackOff", "").State, LastTerminationState: exited(1, "Error", "bind: in use"), RestartCount: 2,
 	})
 	server := &served{}
-	if server.look(sight{pod: crashing}, start); server.why == nil || server.why.cause != crashed {
-		t.Errorf("a server that ends three times is %+v", server.why)
+	if server.look(sight{pod: crashing}, start); server.failure == nil || server.failure.cause != crashed {
+		t.Errorf("a server that ends three times is %+v", server.failure)
 	}
 }
 

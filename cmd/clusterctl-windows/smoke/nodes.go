@@ -41,7 +41,7 @@ func chooseWindows(nodes []corev1.Node, names []string) (targets []target, found
 	}
 	for _, build := range slices.Sorted(maps.Keys(builds)) {
 		fit := slices.IndexFunc(builds[build], func(node *corev1.Node) bool { return unfit(node) == "" && !foreign(node) })
-		if fit < 0 { // better one that says which taint it has than none
+		if fit < 0 { // an error that names the taint is better than none
 			fit = slices.IndexFunc(builds[build], func(node *corev1.Node) bool { return unfit(node) == "" })
 		}
 		if fit < 0 {
@@ -62,17 +62,17 @@ func chooseNamed(windows []*corev1.Node, names []string) (targets []target, err 
 		if i < 0 {
 			return nil, fmt.Errorf("--node %s: there is no Windows Node of this name; there are %s", name, namesOf(windows))
 		}
-		if why := unfit(windows[i]); why != "" {
-			return nil, fmt.Errorf("--node %s takes no pods: it %s", name, why)
+		if problem := unfit(windows[i]); problem != "" {
+			return nil, fmt.Errorf("--node %s takes no pods: it %s", name, problem)
 		}
-		if one := targetOf(windows[i]); !slices.Contains(targets, one) {
-			targets = append(targets, one)
+		if target := targetOf(windows[i]); !slices.Contains(targets, target) {
+			targets = append(targets, target)
 		}
 	}
 	return targets, nil
 }
 
-// chooseLinux says what the Linux pods tolerate: nothing, or where no other Linux Node takes pods, the control plane's taint.
+// chooseLinux returns what the Linux pods tolerate: nothing, or where no other Linux Node takes pods, the control plane's taint.
 func chooseLinux(nodes []corev1.Node) (tolerations []corev1.Toleration, note string, err error) {
 	linux := nodesOf(nodes, "linux")
 	if len(linux) == 0 {
@@ -104,7 +104,7 @@ func nodesOf(nodes []corev1.Node, system string) (found []*corev1.Node) {
 	return found
 }
 
-// unfit says why no pod can start on a node; empty if one can.
+// unfit explains why no pod can start on a node; empty if one can.
 func unfit(node *corev1.Node) string {
 	switch {
 	case node.DeletionTimestamp != nil:
@@ -112,9 +112,9 @@ func unfit(node *corev1.Node) string {
 	case node.Spec.Unschedulable:
 		return "is cordoned: kubectl uncordon " + node.Name
 	}
-	for _, is := range node.Status.Conditions {
-		if is.Type == corev1.NodeReady && is.Status != corev1.ConditionTrue {
-			return "is not Ready (" + strings.TrimSpace(is.Message) + ")" + helpNotReady(is.Message)
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+			return "is not Ready (" + strings.TrimSpace(condition.Message) + ")" + helpNotReady(condition.Message)
 		}
 	}
 	return ""
@@ -128,23 +128,23 @@ func helpNotReady(message string) string {
 	return ": kubectl describe node shows more"
 }
 
-// allUnfit says why each of the nodes takes no pod. If they are all cordoned, one command is enough.
+// allUnfit explains why each of the nodes takes no pod. If they are all cordoned, one command is enough.
 func allUnfit(nodes []*corev1.Node) string {
 	if !slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return !node.Spec.Unschedulable }) {
 		return fmt.Sprintf("all %d are cordoned: kubectl uncordon %s", len(nodes), strings.ReplaceAll(namesOf(nodes), ",", ""))
 	}
-	var all []string
+	var problems []string
 	for _, node := range nodes {
-		why := unfit(node)
-		if why == "" {
-			why = fmt.Sprintf("has the taint %s", repelling(node)[0].ToString())
+		problem := unfit(node)
+		if problem == "" {
+			problem = fmt.Sprintf("has the taint %s", repelling(node)[0].ToString())
 		}
-		all = append(all, node.Name+" "+why)
+		problems = append(problems, node.Name+" "+problem)
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(problems, "; ")
 }
 
-// foreign says whether a node has taints that the Windows pods do not tolerate.
+// foreign reports whether a node has taints that the Windows pods do not tolerate.
 func foreign(node *corev1.Node) bool {
 	return slices.ContainsFunc(repelling(node), func(t corev1.Taint) bool {
 		return t.Key != windowsTaint.Key || t.Value != windowsTaint.Value || t.Effect != windowsTaint.Effect

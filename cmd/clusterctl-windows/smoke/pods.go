@@ -21,7 +21,7 @@ const (
 
 	serverPort  = 8080
 	servicePort = 80
-	// connectTimeout ends before Windows itself gives up, so that agnhost says TIMEOUT and not the words of Windows.
+	// connectTimeout ends before Windows itself gives up, so that agnhost prints TIMEOUT and not the message of Windows.
 	connectTimeout = 10 * time.Second
 )
 
@@ -40,7 +40,7 @@ func (p *Plan) namespaceObject() *corev1.Namespace {
 // server is the name of a target's server pod, and of its Service.
 func (p *Plan) server(i int) string { return fmt.Sprintf("windows-server-%d", i) }
 
-func (p *Plan) client(from place, i int) string { return fmt.Sprintf("%s-%d", from, i) }
+func (p *Plan) client(source place, i int) string { return fmt.Sprintf("%s-%d", source, i) }
 
 func (p *Plan) linuxServerPod() *corev1.Pod {
 	pod := p.linuxPod(linuxServer)
@@ -64,10 +64,10 @@ func (p *Plan) serverContainer() corev1.Container {
 
 // clientPod has a container for each connection. The kubelet starts a container that failed again, after 10 s, then 20 s: a CNI
 // or kube-proxy may need some seconds until a new pod or Service is known on all nodes.
-func (p *Plan) clientPod(from place, i int, tries []*trial) *corev1.Pod {
-	name := p.client(from, i)
+func (p *Plan) clientPod(source place, i int, tries []*trial) *corev1.Pod {
+	name := p.client(source, i)
 	var pod *corev1.Pod
-	switch from {
+	switch source {
 	case linuxClient:
 		pod = p.linuxPod(name)
 	case windowsClient:
@@ -81,15 +81,15 @@ func (p *Plan) clientPod(from place, i int, tries []*trial) *corev1.Pod {
 		}}
 	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
-	for _, one := range tries {
+	for _, trial := range tries {
 		container := corev1.Container{
-			Name: string(one.kind), Image: p.options.image(),
+			Name: string(trial.kind), Image: p.options.image(),
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		}
-		if from == windowsHost {
-			container.Command = curl(one.address)
+		if source == windowsHost {
+			container.Command = curl(trial.address)
 		} else {
-			container.Args = []string{"connect", one.address, "--timeout=" + connectTimeout.String(), "--protocol=tcp"}
+			container.Args = []string{"connect", trial.address, "--timeout=" + connectTimeout.String(), "--protocol=tcp"}
 		}
 		pod.Spec.Containers = append(pod.Spec.Containers, container)
 	}
@@ -118,10 +118,10 @@ func (p *Plan) linuxPod(name string) *corev1.Pod {
 func windowsPod(name, node string) *corev1.Pod {
 	pod := basePod(name, "windows")
 	pod.Spec.Tolerations = []corev1.Toleration{windowsTaint}
-	only := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
+	nameOnly := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{only}}},
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{nameOnly}}},
 		},
 	}}
 	return pod

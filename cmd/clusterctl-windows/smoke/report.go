@@ -24,19 +24,19 @@ var limits = []cloud.Finding{
 	},
 }
 
-// maxWords is how much of what a program, containerd or the scheduler said is told.
+// maxWords is how much of a message of a program, containerd or the scheduler is shown.
 const maxWords = 400
 
-// report tells what was found, in the order of the table of connections, node by node.
+// report lists the findings in the order of the table of connections, node by node.
 func (r *run) report() []cloud.Finding {
-	found := append([]cloud.Finding{}, r.known...)
+	found := append([]cloud.Finding{}, r.findings...)
 	found = append(found, r.linuxServer.finding("Linux pod"))
 	for i, target := range r.targets {
 		found = append(found, cloud.Finding{
 			Check: r.check(i, "Windows Node"), Result: cloud.CheckOK, Text: target.node + ", Windows " + target.build,
 		}, r.windowsServers[i].finding(r.check(i, "Windows pod")))
-		for _, one := range connections {
-			found = append(found, r.connectionFinding(i, one))
+		for _, c := range connections {
+			found = append(found, r.connectionFinding(i, c))
 		}
 		found = append(found, r.answers[i]...)
 	}
@@ -55,12 +55,12 @@ func (p *Plan) check(i int, name string) string {
 }
 
 // connectionFinding is that of one connection of a target.
-func (r *run) connectionFinding(i int, one connection) cloud.Finding {
-	t := r.trialOf(i, one.kind)
+func (r *run) connectionFinding(i int, c connection) cloud.Finding {
+	t := r.trialOf(i, c.kind)
 	if t == nil {
-		return skipped(r.check(i, one.name), r.whyNotTried(i, one))
+		return skipped(r.check(i, c.name), r.whyNotTried(i, c))
 	}
-	f := cloud.Finding{Check: r.check(i, one.name), Result: cloud.CheckOK}
+	f := cloud.Finding{Check: r.check(i, c.name), Result: cloud.CheckOK}
 	if t.outcome.held {
 		f.Text = fmt.Sprintf("%s, %s%s", t.address, seconds(t.took), attempts(t.outcome.tries))
 		return f
@@ -69,37 +69,37 @@ func (r *run) connectionFinding(i int, one connection) cloud.Finding {
 	return f
 }
 
-// sentence says what failed, and where to look.
+// sentence describes what failed, and where to look.
 func (r *run) sentence(i int, t *trial) string {
-	why := t.outcome.why
+	failed := t.outcome.failure
 	if t.unstarted {
-		return sentenceOf("the pod "+t.pod+" does not try it", why)
+		return sentenceOf("the pod "+t.pod+" does not try it", failed)
 	}
-	text := fmt.Sprintf("%s: %s%s, %s", t.address, shown(why.words), attempts(t.outcome.tries), seconds(t.took))
-	if help, general := helps[why.cause]; general {
+	text := fmt.Sprintf("%s: %s%s, %s", t.address, shown(failed.words), attempts(t.outcome.tries), seconds(t.took))
+	if help, general := helps[failed.cause]; general {
 		return text + ". " + upper(help)
 	}
-	if first := r.trialOf(i, byCause(t.after, why.cause)); first != nil && !first.outcome.held {
+	if first := r.trialOf(i, byCause(t.requires, failed.cause)); first != nil && !first.outcome.held {
 		return text + fmt.Sprintf(". Mend %q first", first.name)
 	}
-	return text + ". " + upper(byCause(t.help, why.cause))
+	return text + ". " + upper(byCause(t.help, failed.cause))
 }
 
 // byCause is what a table has for a cause, or for all others.
-func byCause[V any](table map[cause]V, why cause) V {
-	if one, is := table[why]; is {
-		return one
+func byCause[V any](table map[cause]V, key cause) V {
+	if value, ok := table[key]; ok {
+		return value
 	}
 	return table[""]
 }
 
-func (r *run) whyNotTried(i int, one connection) string {
+func (r *run) whyNotTried(i int, c connection) string {
 	switch {
 	case r.windowsServers[i].address == "":
 		return "not tried: no Windows pod runs on this node"
-	case one.kind == windowsOutwards && r.options.Outwards == "":
+	case c.kind == windowsOutwards && r.options.Outwards == "":
 		return "not tried: --outwards none"
-	case one.kind == linuxToNodePort && r.targets[i].address == "":
+	case c.kind == linuxToNodePort && r.targets[i].address == "":
 		return "not tried: the Node has no InternalIP"
 	}
 	return "not tried: the Linux pod does not run"
@@ -114,19 +114,19 @@ func (r *run) trialOf(i int, kind kind) *trial {
 	return nil
 }
 
-// finding says whether the server pod runs.
+// finding reports whether the server pod runs.
 func (s *served) finding(check string) cloud.Finding {
-	if s.why != nil {
-		return cloud.Finding{Check: check, Result: cloud.CheckFailed, Text: sentenceOf("the pod "+s.name+" does not run", s.why)}
+	if s.failure != nil {
+		return cloud.Finding{Check: check, Result: cloud.CheckFailed, Text: sentenceOf("the pod "+s.name+" does not run", s.failure)}
 	}
 	return cloud.Finding{Check: check, Result: cloud.CheckOK, Text: s.address + ", runs after " + seconds(s.took)}
 }
 
-func sentenceOf(what string, why *failure) string {
-	if what != "" {
-		what += ": "
+func sentenceOf(subject string, failed *failure) string {
+	if subject != "" {
+		subject += ": "
 	}
-	return fmt.Sprintf("%s%s. %s", what, shown(why.words), upper(helps[why.cause]))
+	return fmt.Sprintf("%s%s. %s", subject, shown(failed.words), upper(helps[failed.cause]))
 }
 
 func skipped(check, text string) cloud.Finding {
@@ -142,7 +142,7 @@ func attempts(tries int) string {
 
 func seconds(d time.Duration) string { return d.Round(time.Second / 10).String() }
 
-// shown is what others said, without the dot at its end.
+// shown is a message of another program, without the dot at its end.
 func shown(words string) string { return strings.TrimRight(cloud.Clean(words, maxWords), ". ") }
 
 func upper(sentence string) string {

@@ -39,9 +39,9 @@ func tried(failures map[kind]failure) *run {
 	}
 	r.trials = p.trialsOf(0, p.addressesOf(0, r.windowsServers[0], r.linuxServer))
 	for _, t := range r.trials {
-		t.over, t.took, t.outcome = true, 3*time.Second, outcome{held: true, tries: 1}
+		t.done, t.took, t.outcome = true, 3*time.Second, outcome{held: true, tries: 1}
 		if why, fails := failures[t.kind]; fails {
-			t.outcome = outcome{tries: enoughTries, why: &why}
+			t.outcome = outcome{tries: enoughTries, failure: &why}
 		}
 	}
 	return r
@@ -86,7 +86,7 @@ func TestReport(t *testing.T) {
 func TestSeveralNodes(t *testing.T) {
 	r := tried(nil)
 	r.targets = append(r.targets, target{node: "other", build: build2019})
-	r.windowsServers = append(r.windowsServers, &served{name: r.server(1), why: &failure{noSandbox, "no network"}})
+	r.windowsServers = append(r.windowsServers, &served{name: r.server(1), failure: &failure{noSandbox, "no network"}})
 	found := r.report()
 	expect.Same(t, "one", cloud.CheckOK, find(t, found, "win: Windows pod to Linux pod").Result)
 	expect.Same(t, "another", cloud.CheckFailed, find(t, found, "other: Windows pod").Result)
@@ -202,7 +202,7 @@ func TestNotTried(t *testing.T) {
 		}
 		return r.report()
 	}
-	noLinux := of(func(r *run) { r.linuxServer.address, r.linuxServer.why = "", pull })
+	noLinux := of(func(r *run) { r.linuxServer.address, r.linuxServer.failure = "", pull })
 	expect.Same(t, "without the Linux pod", []string{
 		"Windows pod to Linux pod", "Windows pod to Service of Linux pod", "Windows pod to name of a Service",
 	}, notTried(noLinux))
@@ -210,13 +210,13 @@ func TestNotTried(t *testing.T) {
 	if got.Result != cloud.CheckFailed || !strings.Contains(got.Text, "has no build for this Windows") {
 		t.Errorf("got %+v", got)
 	}
-	noWindows := of(func(r *run) { r.windowsServers[0].address, r.windowsServers[0].why = "", pull })
+	noWindows := of(func(r *run) { r.windowsServers[0].address, r.windowsServers[0].failure = "", pull })
 	expect.Same(t, "without the Windows pod", len(connections), len(notTried(noWindows)))
 	noOutwards := of(func(r *run) { r.options.Outwards = "" })
 	expect.Same(t, "--outwards none", "not tried: --outwards none", find(t, noOutwards, "Windows pod outwards").Text)
 	noAddress := of(func(r *run) { r.targets[0].address = "" })
 	expect.Same(t, "a Node without an address", []string{"Linux pod to NodePort of Windows node"}, notTried(noAddress))
-	both := of(func(r *run) { r.targets[0].address, r.linuxServer.address, r.linuxServer.why = "", "", pull })
+	both := of(func(r *run) { r.targets[0].address, r.linuxServer.address, r.linuxServer.failure = "", "", pull })
 	got = find(t, both, "Windows pod to Linux pod")
 	expect.Same(t, "without the Linux pod, too", "not tried: the Linux pod does not run", got.Text)
 }
@@ -228,7 +228,7 @@ func TestUnstarted(t *testing.T) {
 	one.outcome = outcome{}
 	one.look(sight{pod: waiting("ErrImagePull", denied), waited: time.Second}, start, time.Now())
 	got := find(t, r.report(), "Windows host to Windows pod")
-	if !one.over || !strings.HasPrefix(got.Text, "the pod windows-host-0 does not try it: failed to resolve reference") ||
+	if !one.done || !strings.HasPrefix(got.Text, "the pod windows-host-0 does not try it: failed to resolve reference") ||
 		!strings.HasSuffix(got.Text, "The registry wants a login: let the nodes' containerd log in, or take another --registry") {
 		t.Errorf("got %+v", got)
 	}
@@ -246,9 +246,9 @@ func TestTrialEnds(t *testing.T) {
 	}{
 		"at first": {hangs, 0, false}, "soon": {hangs, connectBound - 1, false}, "in the end": {hangs, connectBound, true},
 	} {
-		one := &trial{connection: connection{kind: hostToPod}, since: begun}
+		one := &trial{connection: connection{kind: hostToPod}, started: begun}
 		one.look(sight{pod: c.pod, waited: c.at}, start, begun.Add(c.at))
-		if one.over != c.over || c.over && one.outcome.why == nil {
+		if one.done != c.over || c.over && one.outcome.failure == nil {
 			t.Errorf("%s: got %+v", name, one)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// every is how often the pods are looked at.
-	every = time.Second
+	// pollInterval is the time between two looks at the pods.
+	pollInterval = time.Second
 	// silence is how long the API server may fail to list them.
 	silence = 30 * time.Second
 )
@@ -22,7 +22,7 @@ const (
 // run is a Plan that is being carried out.
 type run struct {
 	*Plan
-	step           func(doing string)
+	step           func(action string)
 	linuxServer    *served
 	windowsServers []*served
 	trials         []*trial
@@ -32,7 +32,7 @@ type run struct {
 
 // Run tries all of it, and removes what it made. When the findings are there, an error is of what came after them: the namespace
 // is left, and the error has the command that removes it.
-func (p *Plan) Run(ctx context.Context, step func(doing string)) (found []cloud.Finding, err error) {
+func (p *Plan) Run(ctx context.Context, step func(action string)) (found []cloud.Finding, err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -64,14 +64,14 @@ func (r *run) serve(ctx context.Context) error {
 	for i := range r.targets {
 		r.windowsServers = append(r.windowsServers, r.start(ctx, r.windowsServerPod(i), corev1.ServiceTypeNodePort))
 	}
-	all := append([]*served{r.linuxServer}, r.windowsServers...)
-	return r.watch(ctx, func(look func(pod string) sight) (over bool) {
+	servers := append([]*served{r.linuxServer}, r.windowsServers...)
+	return r.watch(ctx, func(look func(pod string) sight) (done bool) {
 		open := 0
-		for _, one := range all {
-			if !one.settled() {
-				one.look(look(one.name), r.options.Start)
+		for _, server := range servers {
+			if !server.settled() {
+				server.look(look(server.name), r.options.Start)
 			}
-			if !one.settled() {
+			if !server.settled() {
 				open++
 			}
 		}
@@ -79,7 +79,7 @@ func (r *run) serve(ctx context.Context) error {
 	})
 }
 
-// start makes a server pod and its Service. What the API server refuses is told of the pod.
+// start makes a server pod and its Service. If the API server refuses them, the pod has failed with that message.
 func (r *run) start(ctx context.Context, pod *corev1.Pod, kind corev1.ServiceType) *served {
 	s := &served{name: pod.Name}
 	var err error
@@ -87,7 +87,7 @@ func (r *run) start(ctx context.Context, pod *corev1.Pod, kind corev1.ServiceTyp
 		err = r.api.makePod(ctx, r.namespace, pod)
 	}
 	if err != nil {
-		s.why = &failure{cause: refusedByServer, words: err.Error()}
+		s.failure = &failure{cause: refusedByServer, words: err.Error()}
 	}
 	return s
 }
@@ -101,17 +101,17 @@ func (r *run) connect(ctx context.Context) error {
 		}
 		trials := r.trialsOf(i, r.addressesOf(i, r.windowsServers[i], r.linuxServer))
 		r.trials = append(r.trials, trials...)
-		for _, from := range places {
-			r.startClient(ctx, from, i, trials)
+		for _, source := range places {
+			r.startClient(ctx, source, i, trials)
 		}
 	}
-	return r.watch(ctx, func(look func(pod string) sight) (over bool) {
+	return r.watch(ctx, func(look func(pod string) sight) (done bool) {
 		open := 0
 		for _, t := range r.trials {
-			if t.over {
+			if t.done {
 				continue
 			}
-			if t.look(look(t.pod), r.options.Start, time.Now()); t.over {
+			if t.look(look(t.pod), r.options.Start, time.Now()); t.done {
 				r.step(r.check(t.target, t.name))
 				continue
 			}
@@ -121,36 +121,36 @@ func (r *run) connect(ctx context.Context) error {
 	})
 }
 
-func (r *run) startClient(ctx context.Context, from place, i int, trials []*trial) {
-	own := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.from != from })
-	if len(own) == 0 {
+func (r *run) startClient(ctx context.Context, source place, i int, trials []*trial) {
+	started := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.source != source })
+	if len(started) == 0 {
 		return
 	}
-	if err := r.api.makePod(ctx, r.namespace, r.clientPod(from, i, own)); err != nil {
-		for _, t := range own {
-			t.over, t.unstarted, t.outcome.why = true, true, &failure{cause: refusedByServer, words: err.Error()}
+	if err := r.api.makePod(ctx, r.namespace, r.clientPod(source, i, started)); err != nil {
+		for _, t := range started {
+			t.done, t.unstarted, t.outcome.failure = true, true, &failure{cause: refusedByServer, words: err.Error()}
 		}
 	}
 }
 
-// askKubelets asks each of them once: what the API server tries again by itself is no news to anybody.
+// askKubelets asks each of them once: the API server repeats failed requests itself.
 func (r *run) askKubelets(ctx context.Context) {
 	for i, target := range r.targets {
 		ask := &asker{api: r.api, namespace: r.namespace, pod: r.server(i), node: target.node}
-		for _, one := range questions {
-			check := r.check(i, one.name)
+		for _, q := range questions {
+			check := r.check(i, q.name)
 			r.step(check)
-			if r.windowsServers[i].address == "" && one.ofPod {
+			if r.windowsServers[i].address == "" && q.ofPod {
 				r.answers[i] = append(r.answers[i], skipped(check, "not tried: no Windows pod runs on this node"))
 				continue
 			}
-			r.answers[i] = append(r.answers[i], ask.finding(ctx, check, one))
+			r.answers[i] = append(r.answers[i], ask.finding(ctx, check, q))
 		}
 	}
 }
 
-// watch looks at the pods until look says that it is over.
-func (r *run) watch(ctx context.Context, look func(func(pod string) sight) (over bool)) error {
+// watch looks at the pods until look returns true.
+func (r *run) watch(ctx context.Context, look func(func(pod string) sight) (done bool)) error {
 	begun, answered := time.Now(), time.Now()
 	for {
 		pods, events, err := r.api.list(ctx, r.namespace)
@@ -169,7 +169,7 @@ func (r *run) watch(ctx context.Context, look func(func(pod string) sight) (over
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(every):
+		case <-time.After(pollInterval):
 		}
 	}
 }

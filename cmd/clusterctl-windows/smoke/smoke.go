@@ -2,8 +2,8 @@
 // Services, node ports, the node itself and the world outside, and what the API server asks a kubelet for.
 //
 // Prepare asks the cluster and makes nothing. Run makes a namespace with pods of the image agnhost and removes it on every way
-// out. The rest is pure: which nodes (nodes.go), which connections (connections.go), which pods (pods.go), what a pod says of
-// itself (judge.go), and the sentence that helps (causes.go, report.go).
+// out. The rest is pure: which nodes (nodes.go), which connections (connections.go), which pods (pods.go), the state of a pod
+// (judge.go), and the sentence that helps (causes.go, report.go).
 package smoke
 
 import (
@@ -54,8 +54,8 @@ type Plan struct {
 	linux []corev1.Toleration
 	// namespace is the name of the one that is made, and id what marks it as this run's.
 	namespace, id string
-	// known was found without making anything.
-	known []cloud.Finding
+	// findings are those that need nothing to be made.
+	findings []cloud.Finding
 }
 
 // Prepare asks the cluster which rights there are and which Nodes, and refuses what cannot succeed.
@@ -76,13 +76,13 @@ func Prepare(ctx context.Context, server *remote.Server, options Options) (*Plan
 	if err != nil {
 		return nil, err
 	}
-	p.known = append(p.known, leftOver(earlier, time.Now())...)
+	p.findings = append(p.findings, leftOver(earlier, time.Now())...)
 	return p, nil
 }
 
 func (p *Plan) choose(nodes []corev1.Node) error {
 	var err error
-	if p.targets, p.known, err = chooseWindows(nodes, p.options.Nodes); err != nil {
+	if p.targets, p.findings, err = chooseWindows(nodes, p.options.Nodes); err != nil {
 		return err
 	}
 	var note string
@@ -90,20 +90,20 @@ func (p *Plan) choose(nodes []corev1.Node) error {
 		return err
 	}
 	if note != "" {
-		p.known = append(p.known, cloud.Finding{Check: "Linux Nodes", Result: cloud.CheckWarning, Text: note})
+		p.findings = append(p.findings, cloud.Finding{Check: "Linux Nodes", Result: cloud.CheckWarning, Text: note})
 	}
 	return nil
 }
 
-// Steps is how often Run says what it does.
+// Steps is how often Run reports a step.
 func (p *Plan) Steps() int {
 	return 2 + len(p.targets)*(len(connections)+len(questions))
 }
 
-// finalizing is how long the API server may take to remove a namespace until anybody is told.
+// finalizing is how long the API server may take to remove a namespace before a finding reports it.
 const finalizing = 2 * time.Minute
 
-// leftOver names the namespaces of earlier runs, which somebody ended so that they could not remove them.
+// leftOver reports the namespaces of earlier runs, which were ended before they could remove them.
 func leftOver(earlier []corev1.Namespace, now time.Time) (found []cloud.Finding) {
 	for i := range earlier {
 		ns := &earlier[i]

@@ -11,11 +11,11 @@ type served struct {
 	name    string
 	service *corev1.Service
 	address string
-	why     *failure
+	failure *failure
 	took    time.Duration
 }
 
-func (s *served) settled() bool { return s.address != "" || s.why != nil }
+func (s *served) settled() bool { return s.address != "" || s.failure != nil }
 
 // look takes in what is seen of the pod.
 func (s *served) look(seen sight, start time.Duration) {
@@ -23,8 +23,8 @@ func (s *served) look(seen sight, start time.Duration) {
 	case seen.serves():
 		s.address, s.took = seen.pod.Status.PodIP, seen.waited
 	default:
-		if s.why = seen.startFailure(start); s.why == nil {
-			s.why = seen.crashes()
+		if s.failure = seen.startFailure(start); s.failure == nil {
+			s.failure = seen.crashes()
 		}
 	}
 }
@@ -36,44 +36,44 @@ type trial struct {
 	// address is where it leads, and pod is what tries it.
 	address, pod string
 	outcome      outcome
-	// unstarted says that the pod did not get as far as trying.
+	// unstarted is set if the pod did not get as far as trying.
 	unstarted bool
-	// since is when its pod was first seen to run.
-	since time.Time
-	took  time.Duration
-	over  bool
+	// started is when its pod was first seen to run.
+	started time.Time
+	took    time.Duration
+	done    bool
 }
 
 // look takes in what is seen of the pod that tries.
 func (t *trial) look(seen sight, start time.Duration, now time.Time) {
 	if seen.pod != nil {
 		t.outcome = outcomeOf(seen.pod, string(t.kind))
-		if t.since.IsZero() && runs(seen.pod) {
-			t.since = now
+		if t.started.IsZero() && runs(seen.pod) {
+			t.started = now
 		}
 	}
 	t.took = seen.waited
 	switch {
 	case t.outcome.held, t.outcome.tries >= enoughTries:
-		t.over = true
-	case !t.since.IsZero() && now.Sub(t.since) >= connectBound:
-		t.over = true
-		if t.outcome.why == nil {
-			t.outcome.why = &failure{cause: timedOut, words: "no answer within " + connectBound.String()}
+		t.done = true
+	case !t.started.IsZero() && now.Sub(t.started) >= connectBound:
+		t.done = true
+		if t.outcome.failure == nil {
+			t.outcome.failure = &failure{cause: timedOut, words: "no answer within " + connectBound.String()}
 		}
 	default:
-		if why := seen.startFailure(start); why != nil {
-			t.over, t.unstarted, t.outcome.why = true, true, why
+		if failed := seen.startFailure(start); failed != nil {
+			t.done, t.unstarted, t.outcome.failure = true, true, failed
 		}
 	}
 }
 
 // trialsOf are the connections of a target for which all is there.
-func (p *Plan) trialsOf(i int, a addresses) (all []*trial) {
-	for _, one := range connections {
-		if address := one.to(a); address != "" {
-			all = append(all, &trial{connection: one, target: i, address: address, pod: p.client(one.from, i)})
+func (p *Plan) trialsOf(i int, a addresses) (trials []*trial) {
+	for _, c := range connections {
+		if address := c.target(a); address != "" {
+			trials = append(trials, &trial{connection: c, target: i, address: address, pod: p.client(c.source, i)})
 		}
 	}
-	return all
+	return trials
 }

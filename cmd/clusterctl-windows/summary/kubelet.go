@@ -20,8 +20,8 @@ type kubelet struct {
 	} `json:"registerWithTaints"`
 
 	labels string
-	// known is set if the plan has the steps.
-	known bool
+	// ok is set if the plan has the steps.
+	ok bool
 }
 
 // The names of steps and of an argument that bootstrap/kubelet writes; a test renders them.
@@ -31,15 +31,15 @@ const (
 	labelsFlag  = "--node-labels="
 )
 
-// kubeletOf reads the steps of the plan. What cannot be read, such as in a plan of another release, is not known.
+// kubeletOf reads the steps of the plan. Fields that cannot be read, such as in a plan of another release, are not shown.
 func kubeletOf(p *plan.Plan) (k kubelet) {
 	for _, phase := range p.Phases {
-		for _, one := range phase.Steps {
-			switch one.Base().Name {
+		for _, step := range phase.Steps {
+			switch step.Base().Name {
 			case patchStep:
-				_ = json.Unmarshal(patchOf(one), &k) // a field that cannot be read stays empty
+				_ = json.Unmarshal(patchOf(step), &k) // a field that cannot be read stays empty
 			case serviceStep:
-				k.labels, k.known = labelsOf(one), true
+				k.labels, k.ok = labelsOf(step), true
 			}
 		}
 	}
@@ -47,19 +47,19 @@ func kubeletOf(p *plan.Plan) (k kubelet) {
 }
 
 // patchOf is the part of the kubelet's configuration in a step. A node of unknown size computes the rest of the reservations.
-func patchOf(one plan.Step) []byte {
-	switch one := one.(type) {
+func patchOf(step plan.Step) []byte {
+	switch step := step.(type) {
 	case *plan.File:
-		return []byte(one.Text.String())
+		return []byte(step.Text.String())
 	case *plan.Reservations:
-		data, _ := json.Marshal(one.Patch) // a tree is made of what JSON has
+		data, _ := json.Marshal(step.Patch) // a tree is made of what JSON has
 		return data
 	}
 	return nil
 }
 
-func labelsOf(one plan.Step) string {
-	service, ok := one.(*plan.Service)
+func labelsOf(step plan.Step) string {
+	service, ok := step.(*plan.Service)
 	if !ok {
 		return ""
 	}
@@ -90,7 +90,7 @@ func (k kubelet) reserved() string {
 }
 
 func (k kubelet) nodeLabels() string {
-	if !k.known {
+	if !k.ok {
 		return notKnown
 	}
 	return cmp.Or(k.labels, "none")
@@ -99,30 +99,30 @@ func (k kubelet) nodeLabels() string {
 // amounts of CPU and memory. What is not in the plan is computed by the node from its size.
 func amounts(reserved map[string]string) string {
 	var parts []string
-	for _, one := range []struct{ name, unit string }{{"cpu", "CPU"}, {"memory", "memory"}} {
-		if amount, there := reserved[one.name]; there {
-			parts = append(parts, amount+" "+one.unit)
+	for _, resource := range []struct{ name, unit string }{{"cpu", "CPU"}, {"memory", "memory"}} {
+		if amount, found := reserved[resource.name]; found {
+			parts = append(parts, amount+" "+resource.unit)
 		} else {
-			parts = append(parts, one.unit+" by the VM's size")
+			parts = append(parts, resource.unit+" by the VM's size")
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
 func (k kubelet) taints() string {
-	if !k.known {
+	if !k.ok {
 		return notKnown
 	}
-	var all []string
+	var taints []string
 	for _, taint := range k.RegisterWithTaints {
 		name := taint.Key
 		if taint.Value != "" {
 			name += "=" + taint.Value
 		}
-		all = append(all, name+":"+taint.Effect)
+		taints = append(taints, name+":"+taint.Effect)
 	}
-	if len(all) == 0 {
+	if len(taints) == 0 {
 		return "none"
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(taints, ", ")
 }

@@ -17,8 +17,8 @@ import (
 // Row is a line of the summary.
 type Row struct{ Name, Value string }
 
-// Of has the rows of a machine whose plan can be shown.
-func Of(m *preview.Machine) []Row {
+// Rows returns the rows of a machine whose plan can be shown.
+func Rows(m *preview.Machine) []Row {
 	kubelet := kubeletOf(m.Shown.Plan)
 	return []Row{
 		{"VM", vm(m.Windows.Spec)},
@@ -44,7 +44,7 @@ func Text(m *preview.Machine) string {
 		text.WriteString(" The name of the Node is an example.")
 	}
 	text.WriteString("\n")
-	for _, row := range Of(m) {
+	for _, row := range Rows(m) {
 		fmt.Fprintf(&text, "  %-15s%s\n", row.Name, strings.Join(strings.Fields(row.Value), " ")) // one line, whatever a name has
 	}
 	return text.String()
@@ -69,9 +69,9 @@ func vm(spec infrav1.WindowsMachineSpec) string {
 }
 
 // sized is an amount of something; without one, the VM has as much as its template.
-func sized(amount int32, unit, what string) string {
+func sized(amount int32, unit, subject string) string {
 	if amount == 0 {
-		return what + " of the template"
+		return subject + " of the template"
 	}
 	return fmt.Sprintf("%d %s", amount, unit)
 }

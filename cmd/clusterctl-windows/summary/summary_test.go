@@ -73,7 +73,7 @@ func TestWaitsAreWhole(t *testing.T) {
 		"WaitingForGuest", "WaitingForVM", "WaitingForNode",
 	}
 	var listed []string
-	for _, one := range before {
+	for _, one := range allWaits {
 		listed = append(listed, one.reasons...)
 	}
 	reason := regexp.MustCompile(`= "(WaitingFor\w+)"`)

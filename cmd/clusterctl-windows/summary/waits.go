@@ -14,41 +14,41 @@ import (
 type wait struct {
 	// reasons are those of the conditions of the machine, or of its config, that wait for it.
 	reasons []string
-	// what it waits for; empty if this machine does not wait for it.
-	what func(m *preview.Machine) string
+	// subject is what it waits for; empty if this machine does not wait for it.
+	subject func(m *preview.Machine) string
 }
 
-// before are the waits in the order in which they usually end. A test compares the reasons with those of the APIs.
-var before = []wait{
-	{[]string{infrav1.WaitingForClusterInfrastructureReason}, always("the Cluster's infrastructure")},
+// allWaits are in the order in which they usually end. A test compares the reasons with those of the APIs.
+var allWaits = []wait{
+	{[]string{infrav1.WaitingForClusterInfrastructureReason}, named("the Cluster's infrastructure")},
 	{[]string{infrav1.WaitingForControlPlaneReason, bootstrapv1.WaitingForControlPlaneVersionReason}, controlPlane},
-	{[]string{infrav1.WaitingForLinuxNodeReason}, always("a Ready Linux Node")},
+	{[]string{infrav1.WaitingForLinuxNodeReason}, named("a Ready Linux Node")},
 	{
 		[]string{infrav1.WaitingForPlacementReason, infrav1.WaitingForClusterDNSReason},
-		always("cluster DNS that answers from Linux Nodes"),
+		named("cluster DNS that answers from Linux Nodes"),
 	},
-	{[]string{infrav1.WaitingForCNIReason}, always("")}, // only where machines that have joined lack one
-	{[]string{infrav1.WaitingForLinuxPoliciesReason}, always("policies that keep pods for Linux off Windows")},
+	{[]string{infrav1.WaitingForCNIReason}, named("")}, // only where machines that have joined lack one
+	{[]string{infrav1.WaitingForLinuxPoliciesReason}, named("policies that keep pods for Linux off Windows")},
 	{[]string{bootstrapv1.WaitingForClusterCAReason}, authority},
 	{[]string{bootstrapv1.WaitingForSourcesReason}, sources},
 	{[]string{infrav1.WaitingForIPAddressReason, bootstrapv1.WaitingForMachineAddressesReason}, addresses},
 }
 
-func always(what string) func(*preview.Machine) string {
-	return func(*preview.Machine) string { return what }
+func named(subject string) func(*preview.Machine) string {
+	return func(*preview.Machine) string { return subject }
 }
 
 func controlPlane(m *preview.Machine) string {
 	return "its control plane of " + m.Owner.Spec.Version + " or newer"
 }
 
-func waits(m *preview.Machine) (all []string) {
-	for _, one := range before {
-		if what := one.what(m); what != "" {
-			all = append(all, what)
+func waits(m *preview.Machine) (subjects []string) {
+	for _, w := range allWaits {
+		if subject := w.subject(m); subject != "" {
+			subjects = append(subjects, subject)
 		}
 	}
-	return all
+	return subjects
 }
 
 // authority is not needed by a node that gets a kubeconfig with a CA.

@@ -24,11 +24,11 @@ func (t *topology) blueprint() (*scope.ClusterBlueprint, error) {
 		MachineDeployments: map[string]*scope.MachineDeploymentBlueprint{},
 	}
 	var refused []error
-	known := map[string]bool{}
+	reported := map[string]bool{}
 	load := func(ref clusterv1.ClusterClassTemplateReference) *unstructured.Unstructured {
 		template, err := t.template(ref)
-		if err != nil && !known[err.Error()] {
-			known[err.Error()] = true
+		if err != nil && !reported[err.Error()] {
+			reported[err.Error()] = true
 			refused = append(refused, err)
 		}
 		return template
@@ -38,11 +38,11 @@ func (t *topology) blueprint() (*scope.ClusterBlueprint, error) {
 	if b.HasControlPlaneInfrastructureMachine() {
 		b.ControlPlane.InfrastructureMachineTemplate = load(class.Spec.ControlPlane.MachineInfrastructure.TemplateRef)
 	}
-	for _, one := range class.Spec.Workers.MachineDeployments {
-		b.MachineDeployments[one.Class] = &scope.MachineDeploymentBlueprint{
-			Metadata: *one.Metadata.DeepCopy(), HealthCheck: one.HealthCheck,
-			BootstrapTemplate:             load(one.Bootstrap.TemplateRef),
-			InfrastructureMachineTemplate: load(one.Infrastructure.TemplateRef),
+	for _, pool := range class.Spec.Workers.MachineDeployments {
+		b.MachineDeployments[pool.Class] = &scope.MachineDeploymentBlueprint{
+			Metadata: *pool.Metadata.DeepCopy(), HealthCheck: pool.HealthCheck,
+			BootstrapTemplate:             load(pool.Bootstrap.TemplateRef),
+			InfrastructureMachineTemplate: load(pool.Infrastructure.TemplateRef),
 		}
 	}
 	if len(refused) > 0 {
@@ -54,19 +54,19 @@ func (t *topology) blueprint() (*scope.ClusterBlueprint, error) {
 // template is a copy of a template of the class.
 func (t *topology) template(ref clusterv1.ClusterClassTemplateReference) (*unstructured.Unstructured, error) {
 	kind := ref.GroupVersionKind()
-	one, err := t.files.Find(kind.GroupKind(), types.NamespacedName{Namespace: t.class.Namespace, Name: ref.Name})
+	object, err := t.files.Find(kind.GroupKind(), types.NamespacedName{Namespace: t.class.Namespace, Name: ref.Name})
 	if err != nil {
 		return nil, err
 	}
-	if one.Version != kind.GroupVersion() {
+	if object.Version != kind.GroupVersion() {
 		return nil, fmt.Errorf("%s has apiVersion %s, but its ClusterClass refers to it as %s; write the same in both",
-			one, one.Version, ref.APIVersion)
+			object, object.Version, ref.APIVersion)
 	}
 	template := &unstructured.Unstructured{}
-	if err := json.Unmarshal(one.Data, &template.Object); err != nil {
-		return nil, fmt.Errorf("%s: %w", one, err)
+	if err := json.Unmarshal(object.Data, &template.Object); err != nil {
+		return nil, fmt.Errorf("%s: %w", object, err)
 	}
-	template.SetNamespace(one.Key.Namespace)
+	template.SetNamespace(object.Key.Namespace)
 	return template, nil
 }
 

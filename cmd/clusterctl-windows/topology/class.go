@@ -26,12 +26,12 @@ func classOf(o *objects.Set, cluster *clusterv1.Cluster) (*clusterv1.ClusterClas
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range class.Spec.Variables {
+	for _, variable := range class.Spec.Variables {
 		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{
-			Name: one.Name, DefinitionsConflict: new(false),
+			Name: variable.Name, DefinitionsConflict: new(false),
 			Definitions: []clusterv1.ClusterClassStatusVariableDefinition{{
-				From: clusterv1.VariableDefinitionFromInline, Required: one.Required,
-				Schema: one.Schema,
+				From: clusterv1.VariableDefinitionFromInline, Required: variable.Required,
+				Schema: variable.Schema,
 			}},
 		})
 	}
@@ -42,42 +42,43 @@ func classOf(o *objects.Set, cluster *clusterv1.Cluster) (*clusterv1.ClusterClas
 
 // refuseOthers refuses a topology without Windows machines of this provider, and lists what its pools have.
 func (t *topology) refuseOthers() error {
-	var ours, there []string
-	for _, one := range t.class.Spec.Workers.MachineDeployments {
-		if one.Infrastructure.TemplateRef.GroupVersionKind().GroupKind() == windowsTemplates {
-			ours = append(ours, one.Class)
+	var windowsClasses, classes []string
+	for _, pool := range t.class.Spec.Workers.MachineDeployments {
+		if pool.Infrastructure.TemplateRef.GroupVersionKind().GroupKind() == windowsTemplates {
+			windowsClasses = append(windowsClasses, pool.Class)
 		}
-		there = append(there, fmt.Sprintf("%s (%s)", one.Class, one.Infrastructure.TemplateRef.Kind))
+		classes = append(classes, fmt.Sprintf("%s (%s)", pool.Class, pool.Infrastructure.TemplateRef.Kind))
 	}
-	if len(ours) == 0 {
+	if len(windowsClasses) == 0 {
 		return fmt.Errorf("%s: ClusterClass %s has no Windows machines of this provider, which are those of a pool with a %s; "+
-			"its pools are %s", t.name(), t.classKey(), windowsTemplates.Kind, orNone(there))
+			"its pools are %s", t.name(), t.classKey(), windowsTemplates.Kind, orNone(classes))
 	}
 	pools := t.cluster.Spec.Topology.Workers.MachineDeployments
 	if err := t.refusePools(pools); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(pools, func(p clusterv1.MachineDeploymentTopology) bool { return slices.Contains(ours, p.Class) }) {
+	isWindows := func(p clusterv1.MachineDeploymentTopology) bool { return slices.Contains(windowsClasses, p.Class) }
+	if slices.ContainsFunc(pools, isWindows) {
 		return nil
 	}
-	there = nil
+	classes = nil
 	for _, pool := range pools {
-		there = append(there, fmt.Sprintf("%s (class %s)", pool.Name, pool.Class))
+		classes = append(classes, fmt.Sprintf("%s (class %s)", pool.Name, pool.Class))
 	}
-	return t.at(fmt.Errorf("no pool has Windows machines; ClusterClass %s has them as the class %s; the pools here are %s",
-		t.classKey(), strings.Join(ours, " and "), orNone(there)), "spec", "topology", "workers", "machineDeployments")
+	return t.wrap(fmt.Errorf("no pool has Windows machines; ClusterClass %s has them as the class %s; the pools here are %s",
+		t.classKey(), strings.Join(windowsClasses, " and "), orNone(classes)), "spec", "topology", "workers", "machineDeployments")
 }
 
 // refusePools refuses pools of classes that the ClusterClass does not have.
 func (t *topology) refusePools(pools []clusterv1.MachineDeploymentTopology) error {
 	var names []string
-	for _, one := range t.class.Spec.Workers.MachineDeployments {
-		names = append(names, one.Class)
+	for _, pool := range t.class.Spec.Workers.MachineDeployments {
+		names = append(names, pool.Class)
 	}
 	var refused []error
 	for _, pool := range pools {
 		if !slices.Contains(names, pool.Class) {
-			refused = append(refused, t.at(fmt.Errorf("the pool %s is of the class %s, which ClusterClass %s does not have; %s",
+			refused = append(refused, t.wrap(fmt.Errorf("the pool %s is of the class %s, which ClusterClass %s does not have; %s",
 				pool.Name, pool.Class, t.classKey(), meant(pool.Class, names)),
 				"spec", "topology", "workers", "machineDeployments", pool.Name, "class"))
 		}
@@ -87,8 +88,8 @@ func (t *topology) refusePools(pools []clusterv1.MachineDeploymentTopology) erro
 
 // meant asks whether another name was meant, or lists all.
 func meant(name string, names []string) string {
-	if near := objects.Nearest(name, names); near != "" {
-		return "did you mean " + near + "?"
+	if similar := objects.Nearest(name, names); similar != "" {
+		return "did you mean " + similar + "?"
 	}
 	return "it has " + orNone(names)
 }
@@ -131,8 +132,8 @@ func (t *topology) refuseClass() error {
 	}
 	lines := found.Lines()
 	var refused []error
-	for _, why := range causes(err) {
-		refused = append(refused, fmt.Errorf("%s (%s): %s", found, lines.At(partsOf(why.path)...), why.words()))
+	for _, c := range causes(err) {
+		refused = append(refused, fmt.Errorf("%s (%s): %s", found, lines.Place(partsOf(c.path)...), c.words()))
 	}
 	return errors.Join(refused...)
 }
@@ -143,9 +144,9 @@ func (t *topology) classKey() types.NamespacedName {
 
 func (t *topology) name() string { return t.object.String() }
 
-// at adds the Cluster and a place in it to an error.
-func (t *topology) at(err error, path ...string) error {
-	return fmt.Errorf("%s (%s): %w", t.object, t.lines().At(path...), err)
+// wrap adds the Cluster and a place in it to an error.
+func (t *topology) wrap(err error, path ...string) error {
+	return fmt.Errorf("%s (%s): %w", t.object, t.lines().Place(path...), err)
 }
 
 // cause is what a webhook refuses.
@@ -164,11 +165,11 @@ func causes(err error) []cause {
 	if !ok || status.ErrStatus.Details == nil {
 		return []cause{{text: err.Error()}}
 	}
-	var all []cause
-	for _, one := range status.ErrStatus.Details.Causes {
-		all = append(all, cause{one.Field, detailOf(one.Message)})
+	var causes []cause
+	for _, c := range status.ErrStatus.Details.Causes {
+		causes = append(causes, cause{c.Field, detailOf(c.Message)})
 	}
-	return all
+	return causes
 }
 
 var invalidValue = regexp.MustCompile(`^(Invalid value|Unsupported value|Duplicate value): `)

@@ -29,7 +29,7 @@ type made struct {
 
 // part is a part of a topology; a patch selects by it.
 type part struct {
-	is role
+	role role
 	// pool is the name of a pool in the topology.
 	pool string
 }
@@ -74,10 +74,10 @@ func (t *topology) generate(ctx context.Context, name func(*clusterv1.ClusterCla
 
 // listed are the objects of the state, the Cluster first.
 func (t *topology) listed(desired *scope.ClusterState) ([]made, error) {
-	l := list{of: t}
+	l := list{topology: t}
 	l.add(made{}, desired.Cluster, clusterv1.GroupVersion.WithKind("Cluster"))
-	l.add(made{part: part{is: ofInfrastructure}}, desired.InfrastructureCluster, schema.GroupVersionKind{})
-	plane := made{part: part{is: ofControlPlane}}
+	l.add(made{part: part{role: ofInfrastructure}}, desired.InfrastructureCluster, schema.GroupVersionKind{})
+	plane := made{part: part{role: ofControlPlane}}
 	l.add(plane, desired.ControlPlane.Object, schema.GroupVersionKind{})
 	if desired.ControlPlane.InfrastructureMachineTemplate != nil {
 		l.add(plane, desired.ControlPlane.InfrastructureMachineTemplate, schema.GroupVersionKind{})
@@ -87,39 +87,39 @@ func (t *topology) listed(desired *scope.ClusterState) ([]made, error) {
 		if state == nil {
 			continue
 		}
-		of := made{part: part{ofPool, pool.Name}, class: pool.Class}
-		l.add(of, state.BootstrapTemplate, schema.GroupVersionKind{})
-		l.add(of, state.InfrastructureMachineTemplate, schema.GroupVersionKind{})
-		l.add(of, state.Object, clusterv1.GroupVersion.WithKind("MachineDeployment"))
+		m := made{part: part{ofPool, pool.Name}, class: pool.Class}
+		l.add(m, state.BootstrapTemplate, schema.GroupVersionKind{})
+		l.add(m, state.InfrastructureMachineTemplate, schema.GroupVersionKind{})
+		l.add(m, state.Object, clusterv1.GroupVersion.WithKind("MachineDeployment"))
 		if state.MachineHealthCheck != nil {
-			l.add(of, state.MachineHealthCheck, clusterv1.GroupVersion.WithKind("MachineHealthCheck"))
+			l.add(m, state.MachineHealthCheck, clusterv1.GroupVersion.WithKind("MachineHealthCheck"))
 		}
 	}
-	return l.all, l.err
+	return l.objects, l.err
 }
 
 // list collects objects, and the first error.
 type list struct {
-	of  *topology
-	all []made
-	err error
+	topology *topology
+	objects  []made
+	err      error
 }
 
 // add adds an object, whose kind only an unstructured one has.
-func (l *list) add(one made, object any, kind schema.GroupVersionKind) {
+func (l *list) add(m made, object any, kind schema.GroupVersionKind) {
 	if l.err != nil {
 		return
 	}
-	if one.content, l.err = contentOf(object, kind); l.err != nil {
+	if m.content, l.err = contentOf(object, kind); l.err != nil {
 		return
 	}
-	read := unstructured.Unstructured{Object: one.content}
+	read := unstructured.Unstructured{Object: m.content}
 	read.SetOwnerReferences(nil) // the Cluster, which has no UID yet
-	delete(one.content, "status")
-	one.Version, one.Kind = read.GroupVersionKind().GroupVersion(), read.GetKind()
-	one.Key = types.NamespacedName{Namespace: read.GetNamespace(), Name: read.GetName()}
-	one.Place, one.MadeBy = l.of.placeOf(one), "ClusterClass "+l.of.classKey().String()
-	l.all = append(l.all, one)
+	delete(m.content, "status")
+	m.Version, m.Kind = read.GroupVersionKind().GroupVersion(), read.GetKind()
+	m.Key = types.NamespacedName{Namespace: read.GetNamespace(), Name: read.GetName()}
+	m.Place, m.MadeBy = l.topology.placeOf(m), "ClusterClass "+l.topology.classKey().String()
+	l.objects = append(l.objects, m)
 }
 
 func contentOf(object any, kind schema.GroupVersionKind) (map[string]any, error) {
@@ -139,50 +139,50 @@ func contentOf(object any, kind schema.GroupVersionKind) (map[string]any, error)
 }
 
 // placeOf is the line of the part of the topology that an object is made of.
-func (t *topology) placeOf(one made) string {
-	switch one.is {
+func (t *topology) placeOf(object made) string {
+	switch object.role {
 	case ofControlPlane:
-		return t.lines().At("spec", "topology", "controlPlane")
+		return t.lines().Place("spec", "topology", "controlPlane")
 	case ofPool:
-		return t.lines().At("spec", "topology", "workers", "machineDeployments", one.pool)
+		return t.lines().Place("spec", "topology", "workers", "machineDeployments", object.pool)
 	}
-	return t.lines().At("spec", "topology")
+	return t.lines().Place("spec", "topology")
 }
 
 // add checks the objects, and adds them to those of the files. The Cluster takes the place of the one that was read.
-func (t *topology) add(all []made) error {
-	text := shorterNames(t.files, all)
+func (t *topology) add(generated []made) error {
+	text := shorterNames(t.files, generated)
 	set := &objects.Set{Source: t.files.Source}
-	for i := range all {
-		data, err := json.Marshal(all[i].content)
+	for i := range generated {
+		data, err := json.Marshal(generated[i].content)
 		if err != nil {
-			return fmt.Errorf("write %s: %w", all[i], err)
+			return fmt.Errorf("write %s: %w", generated[i], err)
 		}
-		all[i].Data = []byte(text.Replace(string(data)))
-		all[i].Key.Name = text.Replace(all[i].Key.Name)
-		if err := json.Unmarshal(all[i].Data, &all[i].content); err != nil {
-			return fmt.Errorf("read %s: %w", all[i], err)
+		generated[i].Data = []byte(text.Replace(string(data)))
+		generated[i].Key.Name = text.Replace(generated[i].Key.Name)
+		if err := json.Unmarshal(generated[i].Data, &generated[i].content); err != nil {
+			return fmt.Errorf("read %s: %w", generated[i], err)
 		}
-		set.All = append(set.All, all[i].Object)
+		set.Items = append(set.Items, generated[i].Object)
 	}
 	if err := set.Admit(); err != nil {
-		return t.blame(err, all)
+		return t.blame(err, generated)
 	}
-	at := slices.IndexFunc(t.files.All, func(one objects.Object) bool {
-		return one.Kind == t.object.Kind && one.Key == t.object.Key && one.Place == t.object.Place
+	index := slices.IndexFunc(t.files.Items, func(object objects.Object) bool {
+		return object.Kind == t.object.Kind && object.Key == t.object.Key && object.Place == t.object.Place
 	})
-	t.files.All[at].Data = set.All[0].Data
-	for _, one := range set.All[1:] {
-		if !has(t.files, one) {
-			t.files.All = append(t.files.All, one)
+	t.files.Items[index].Data = set.Items[0].Data
+	for _, object := range set.Items[1:] {
+		if !contains(t.files, object) {
+			t.files.Items = append(t.files.Items, object)
 		}
 	}
 	return nil
 }
 
-func has(o *objects.Set, one objects.Object) bool {
-	return slices.ContainsFunc(o.All, func(other objects.Object) bool {
-		return other.Version == one.Version && other.Kind == one.Kind && other.Key == one.Key
+func contains(o *objects.Set, object objects.Object) bool {
+	return slices.ContainsFunc(o.Items, func(o2 objects.Object) bool {
+		return o2.Version == object.Version && o2.Kind == object.Kind && o2.Key == object.Key
 	})
 }
 
@@ -191,17 +191,17 @@ const randomCharacters = 6
 
 // shorterNames takes the random characters from the names of templates, for which a class cannot say another name, and from
 // whatever refers to them. A name that the files have already stays long.
-func shorterNames(o *objects.Set, all []made) *strings.Replacer {
+func shorterNames(o *objects.Set, generated []made) *strings.Replacer {
 	var names []string
 	taken := map[string]bool{} // Cluster API cuts long names
-	for _, one := range all {
-		short := one.Object
-		if !strings.HasSuffix(one.Kind, "Template") {
+	for _, object := range generated {
+		short := object.Object
+		if !strings.HasSuffix(object.Kind, "Template") {
 			continue
 		}
-		short.Key.Name = one.Key.Name[:len(one.Key.Name)-randomCharacters]
-		if !has(o, short) && !taken[short.String()] {
-			names = append(names, one.Key.Name, short.Key.Name)
+		short.Key.Name = object.Key.Name[:len(object.Key.Name)-randomCharacters]
+		if !contains(o, short) && !taken[short.String()] {
+			names = append(names, object.Key.Name, short.Key.Name)
 			taken[short.String()] = true
 		}
 	}

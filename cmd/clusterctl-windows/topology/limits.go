@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// A template of a patch may do anything for any time, and a class may be anybody's. A minute and this memory are a hundred times
-// what 50 pools take.
+// A template of a patch may compute anything for any time, and a class is not trusted. A minute and this memory are a hundred
+// times what 50 pools take.
 const (
 	longest    = time.Minute
 	mostMemory = 512 << 20
-	// often is the time between two looks at the memory.
-	often = 10 * time.Millisecond
+	// memoryInterval is the time between two looks at the memory.
+	memoryInterval = 10 * time.Millisecond
 )
 
 // limited gives up on work that takes too much. Nothing stops a template, so the program must end then.
 func limited(work func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- work() }()
-	end, look := time.NewTimer(longest), time.NewTicker(often)
+	result := make(chan error, 1)
+	go func() { result <- work() }()
+	end, look := time.NewTimer(longest), time.NewTicker(memoryInterval)
 	defer end.Stop()
 	defer look.Stop()
 	for {
 		select {
-		case err := <-done:
+		case err := <-result:
 			return err
 		case <-end.C:
 			return fmt.Errorf("the patches of its ClusterClass take more than %s; look for a loop in their templates", longest)

@@ -20,31 +20,31 @@ var (
 	startOfChain = regexp.MustCompile(`^failed to (?:apply patches|generate patches|apply patches for patch "[^"]*"): `)
 )
 
-// unpatched says why the topology cannot be expanded: mostly because a patch of the class fails, of which only its own
-// words count.
+// unpatched explains why the topology cannot be expanded: mostly because a patch of the class fails, of which only its own
+// message counts.
 func (t *topology) unpatched(err error) error {
 	patch := nameOfPatch.FindStringSubmatch(err.Error())
 	if patch == nil {
-		return t.at(err, "spec", "topology")
+		return t.wrap(err, "spec", "topology")
 	}
 	var refused []error
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, text := range reasons(err) {
-		if !told[text] {
-			told[text] = true
+		if !reported[text] {
+			reported[text] = true
 			refused = append(refused, fmt.Errorf("%s (%s): the patch %s of ClusterClass %s fails: %s",
-				t.object, t.lines().At("spec", "topology"), patch[1], t.classKey(), text))
+				t.object, t.lines().Place("spec", "topology"), patch[1], t.classKey(), text))
 		}
 	}
 	return errors.Join(refused...)
 }
 
-// reasons are what each of joined errors says at its end.
+// reasons are the ends of the messages of joined errors.
 func reasons(err error) []string {
-	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+	if aggregate, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		var texts []string
-		for _, one := range all.Errors() {
-			texts = append(texts, reasons(one)...)
+		for _, e := range aggregate.Errors() {
+			texts = append(texts, reasons(e)...)
 		}
 		return texts
 	}

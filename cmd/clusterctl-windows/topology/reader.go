@@ -24,15 +24,15 @@ type reader struct {
 }
 
 // Get knows the class, and the labels of CustomResourceDefinitions.
-func (r reader) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	switch into := into.(type) {
+func (r reader) Get(_ context.Context, key client.ObjectKey, target client.Object, _ ...client.GetOption) error {
+	switch target := target.(type) {
 	case *clusterv1.ClusterClass:
 		if key == client.ObjectKeyFromObject(r.class) {
-			r.class.DeepCopyInto(into)
+			r.class.DeepCopyInto(target)
 			return nil
 		}
 	case *metav1.PartialObjectMetadata:
-		into.Name, into.Labels = key.Name, r.contracts(key.Name)
+		target.Name, target.Labels = key.Name, r.contracts(key.Name)
 		return nil
 	}
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
@@ -41,18 +41,18 @@ func (r reader) Get(_ context.Context, key client.ObjectKey, into client.Object,
 // List is for what there is only after the topology: nothing here.
 func (r reader) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// contracts are the labels of a CRD that say which of its versions follow which contract: those of the file, or each version of
-// its objects by its own name, as it is with all providers that have a version of the name of a contract.
+// contracts are the labels of a CRD that map its versions to contracts: those of the file, or each version of its objects by its
+// own name, as all providers do that name a version like a contract.
 func (r reader) contracts(name string) map[string]string {
 	labels := map[string]string{}
-	for _, one := range r.files.All {
-		if one.Kind == "CustomResourceDefinition" && one.Key.Name == name {
-			if found, err := objects.Field[map[string]string](one, "metadata", "labels"); err == nil && found != nil {
+	for _, object := range r.files.Items {
+		if object.Kind == "CustomResourceDefinition" && object.Key.Name == name {
+			if found, err := objects.Field[map[string]string](object, "metadata", "labels"); err == nil && found != nil {
 				return *found
 			}
 		}
-		if kind := strings.TrimSuffix(one.Kind, "Template"); contract.CalculateCRDName(one.Version.Group, kind) == name {
-			labels[clusterv1.GroupVersion.Group+"/"+one.Version.Version] = one.Version.Version
+		if kind := strings.TrimSuffix(object.Kind, "Template"); contract.CalculateCRDName(object.Version.Group, kind) == name {
+			labels[clusterv1.GroupVersion.Group+"/"+object.Version.Version] = object.Version.Version
 		}
 	}
 	return labels
@@ -69,8 +69,8 @@ type readOnly struct {
 }
 
 // Get and List are those of the files.
-func (r readOnly) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	if err := r.reader.Get(ctx, key, into, options...); err != nil {
+func (r readOnly) Get(ctx context.Context, key client.ObjectKey, target client.Object, options ...client.GetOption) error {
+	if err := r.reader.Get(ctx, key, target, options...); err != nil {
 		return fmt.Errorf("read from the files: %w", err)
 	}
 	return nil

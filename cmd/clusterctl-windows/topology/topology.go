@@ -27,8 +27,8 @@ func Admit(o *objects.Set) error {
 		return err
 	}
 	var unused, refused []error
-	for _, one := range o.OfKind("Cluster") {
-		t, err := read(o, one)
+	for _, object := range o.OfKind("Cluster") {
+		t, err := read(o, object)
 		if t == nil {
 			unused = append(unused, err)
 			continue
@@ -62,16 +62,17 @@ var enable = sync.OnceValue(func() error {
 // silent is for Cluster API's code, whose log is for operators of a manager.
 var silent = log.IntoContext(context.Background(), logr.Discard())
 
-// read returns the topology of a Cluster with its class. There is none, and perhaps an error that says why, if the Cluster has no
-// topology, if what it makes is in the files already, or if its class is not there or has no Windows machines of this provider.
-func read(o *objects.Set, one objects.Object) (*topology, error) {
-	cluster, err := objects.Decode[clusterv1.Cluster](one)
+// read returns the topology of a Cluster with its class. It returns nil, and perhaps an error with the reason, if the Cluster has
+// no topology, if what it makes is in the files already, or if its class is not there or has no Windows machines of this
+// provider.
+func read(o *objects.Set, object objects.Object) (*topology, error) {
+	cluster, err := objects.Decode[clusterv1.Cluster](object)
 	if err != nil || !cluster.Spec.Topology.IsDefined() || isExpanded(o, cluster) {
 		return nil, err
 	}
-	t := &topology{files: o, object: one, cluster: cluster, lines: sync.OnceValue(one.Lines)}
+	t := &topology{files: o, object: object, cluster: cluster, lines: sync.OnceValue(object.Lines)}
 	if t.class, err = classOf(o, cluster); err != nil {
-		return nil, t.at(err, "spec", "topology", "classRef")
+		return nil, t.wrap(err, "spec", "topology", "classRef")
 	}
 	if err := t.refuseOthers(); err != nil {
 		return nil, err
@@ -87,17 +88,17 @@ func (t *topology) expand() error {
 	if err := cmp.Or(t.fillVariables(), t.refuseCluster()); err != nil {
 		return err
 	}
-	all, err := t.generate(silent, shortNames)
-	if err == nil && slices.ContainsFunc(all, t.takesPool) {
-		all, err = t.generate(silent, longNames)
+	generated, err := t.generate(silent, shortNames)
+	if err == nil && slices.ContainsFunc(generated, t.takesPool) {
+		generated, err = t.generate(silent, longNames)
 	}
 	if err != nil {
 		return err
 	}
-	return t.add(all)
+	return t.add(generated)
 }
 
-// takesPool says whether the files have a pool of this name, which is none of the topology.
-func (t *topology) takesPool(one made) bool {
-	return one.Kind == "MachineDeployment" && has(t.files, one.Object)
+// takesPool reports whether the files have a pool of this name that does not belong to the topology.
+func (t *topology) takesPool(object made) bool {
+	return object.Kind == "MachineDeployment" && contains(t.files, object.Object)
 }

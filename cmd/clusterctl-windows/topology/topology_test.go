@@ -18,10 +18,10 @@ import (
 func TestFlavors(t *testing.T) {
 	for cloud, prefix := range map[string]string{"vsphere": "VSphere", "azure": "Azure"} {
 		o := setOf(t, files(t, cloud))
-		read := len(o.All)
+		read := len(o.Items)
 		expect.OK(t, Admit(o))
 		var got []string
-		for _, one := range o.All[read:] {
+		for _, one := range o.Items[read:] {
 			got = append(got, one.String()+" of "+one.MadeBy+" at "+strings.TrimPrefix(one.Place, "standard input: document 1, "))
 		}
 		var want []string
@@ -36,16 +36,16 @@ func TestFlavors(t *testing.T) {
 			want = append(want, one[:at]+" of ClusterClass default/windows-"+cloud+" at line"+one[at:])
 		}
 		expect.Same(t, "objects of "+cloud, want, got)
-		all := slices.Clone(o.All)
+		all := slices.Clone(o.Items)
 		expect.OK(t, Admit(o))
-		expect.Same(t, "objects after a second call", len(all), len(o.All))
+		expect.Same(t, "objects after a second call", len(all), len(o.Items))
 	}
 }
 
 // load returns an object of the files.
 func load[T any, P objects.Pointer[T]](t *testing.T, o *objects.Set, kind, name string) P {
 	t.Helper()
-	for _, one := range o.All {
+	for _, one := range o.Items {
 		if one.Kind == kind && one.Key.Name == name {
 			return expect.Got(objects.Decode[T, P](one))(t)
 		}
@@ -82,7 +82,7 @@ func TestOverrides(t *testing.T) {
 	expect.Same(t, "failure domain", "zone-b", pool.Spec.Template.Spec.FailureDomain)
 	expect.Same(t, "label of the machines", "build", pool.Spec.Template.Labels["example.com/team"])
 	isCheck := func(one objects.Object) bool { return one.Kind == "MachineHealthCheck" && one.Key.Name == "prod-build" }
-	expect.Same(t, "a health check of the pool", false, slices.ContainsFunc(o.All, isCheck))
+	expect.Same(t, "a health check of the pool", false, slices.ContainsFunc(o.Items, isCheck))
 }
 
 // What kubectl prints of a cluster needs no class: its pools are there. A pool of one's own beside a topology stays.
@@ -90,7 +90,7 @@ func TestExpanded(t *testing.T) {
 	o := setOf(t, files(t, "azure"))
 	expect.OK(t, Admit(o))
 	var text, pool strings.Builder
-	for _, one := range o.All {
+	for _, one := range o.Items {
 		if one.MadeBy != "" || one.Kind == "Cluster" {
 			text.WriteString("---\n" + string(one.Data) + "\n")
 		}
@@ -99,9 +99,9 @@ func TestExpanded(t *testing.T) {
 		}
 	}
 	live := setOf(t, text.String())
-	read := len(live.All)
+	read := len(live.Items)
 	expect.OK(t, Admit(live))
-	expect.Same(t, "objects of a cluster", read, len(live.All))
+	expect.Same(t, "objects of a cluster", read, len(live.Items))
 
 	both := setOf(t, files(t, "azure")+pool.String())
 	expect.OK(t, Admit(both))

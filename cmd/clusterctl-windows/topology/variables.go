@@ -20,16 +20,16 @@ import (
 type holder struct {
 	path []string
 	part
-	// of is the part, in sentences.
-	of  string
-	all func(*clusterv1.Cluster) []clusterv1.ClusterVariable
+	// name is the part, in sentences.
+	name      string
+	variables func(*clusterv1.Cluster) []clusterv1.ClusterVariable
 }
 
 // holders are all of the topology, the Cluster's last.
 func (t *topology) holders() []holder {
-	var all []holder
+	var holders []holder
 	for i, pool := range t.cluster.Spec.Topology.Workers.MachineDeployments {
-		all = append(all, holder{
+		holders = append(holders, holder{
 			[]string{"spec", "topology", "workers", "machineDeployments", pool.Name, "variables", "overrides"},
 			part{ofPool, pool.Name},
 			" of the pool " + pool.Name,
@@ -41,12 +41,12 @@ func (t *topology) holders() []holder {
 	plane := func(c *clusterv1.Cluster) []clusterv1.ClusterVariable {
 		return c.Spec.Topology.ControlPlane.Variables.Overrides
 	}
-	whole := func(c *clusterv1.Cluster) []clusterv1.ClusterVariable { return c.Spec.Topology.Variables }
-	return append(all, holder{
+	clusterVariables := func(c *clusterv1.Cluster) []clusterv1.ClusterVariable { return c.Spec.Topology.Variables }
+	return append(holders, holder{
 		[]string{"spec", "topology", "controlPlane", "variables", "overrides"},
-		part{is: ofControlPlane},
+		part{role: ofControlPlane},
 		" of the control plane", plane,
-	}, holder{[]string{"spec", "topology", "variables"}, part{}, "", whole})
+	}, holder{[]string{"spec", "topology", "variables"}, part{}, "", clusterVariables})
 }
 
 // fillVariables has Cluster API's webhook set the variables' defaults and refuse those that do not fit the class.
@@ -58,21 +58,21 @@ func (t *topology) fillVariables() error {
 	wrong := asked.DefaultAndValidateVariables(silent, t.cluster, nil, t.class)
 	var refused []error
 	for _, holder := range t.holders() {
-		for _, one := range holder.all(t.cluster) {
-			at := strings.Join(append(slices.Clone(holder.path), one.Name), ".")
-			ofIt := func(why *field.Error) bool {
-				path := strings.Join(partsOf(why.Field), ".")
-				return path == at || strings.HasPrefix(path, at+".")
+		for _, variable := range holder.variables(t.cluster) {
+			prefix := strings.Join(append(slices.Clone(holder.path), variable.Name), ".")
+			ofIt := func(refusal *field.Error) bool {
+				path := strings.Join(partsOf(refusal.Field), ".")
+				return path == prefix || strings.HasPrefix(path, prefix+".")
 			}
 			if i := slices.IndexFunc(wrong, ofIt); i >= 0 {
-				refused = append(refused, t.refuseVariable(holder, one, wrong[i])...)
+				refused = append(refused, t.refuseVariable(holder, variable, wrong[i])...)
 				wrong = slices.DeleteFunc(wrong, ofIt)
 			}
 		}
 	}
-	for _, why := range wrong { // such as a variable that must be there
-		if !t.isMisspelt(why.Detail) {
-			refused = append(refused, t.at(errors.New(why.Detail), partsOf(why.Field)...))
+	for _, refusal := range wrong { // such as a variable that must be there
+		if !t.isMisspelt(refusal.Detail) {
+			refused = append(refused, t.wrap(errors.New(refusal.Detail), partsOf(refusal.Field)...))
 		}
 	}
 	return errors.Join(refused...)
@@ -80,7 +80,7 @@ func (t *topology) fillVariables() error {
 
 var requiredVariable = regexp.MustCompile(`^required variable "([^"]+)" must be set$`)
 
-// isMisspelt says whether a variable that must be there is there under a name that is almost its own.
+// isMisspelt reports whether the files have a required variable under a name that is almost its own.
 func (t *topology) isMisspelt(detail string) bool {
 	name := requiredVariable.FindStringSubmatch(detail)
 	return len(name) > 0 && slices.ContainsFunc(t.cluster.Spec.Topology.Variables, func(v clusterv1.ClusterVariable) bool {
@@ -89,42 +89,43 @@ func (t *topology) isMisspelt(detail string) bool {
 }
 
 // names are those of the variables of the class.
-func (t *topology) names() (all []string) {
-	for _, one := range t.class.Spec.Variables {
-		all = append(all, one.Name)
+func (t *topology) names() (names []string) {
+	for _, variable := range t.class.Spec.Variables {
+		names = append(names, variable.Name)
 	}
-	return all
+	return names
 }
 
-// refuseVariable says in our words why a variable is refused, each at its line.
-func (t *topology) refuseVariable(h holder, one clusterv1.ClusterVariable, why *field.Error) []error {
-	i := slices.IndexFunc(t.class.Spec.Variables, func(v clusterv1.ClusterClassVariable) bool { return v.Name == one.Name })
+// refuseVariable explains why a variable is refused, each reason with its line.
+func (t *topology) refuseVariable(h holder, variable clusterv1.ClusterVariable, refusal *field.Error) []error {
+	i := slices.IndexFunc(t.class.Spec.Variables, func(v clusterv1.ClusterClassVariable) bool { return v.Name == variable.Name })
 	if i < 0 {
-		return []error{fmt.Errorf("%s, variable %s%s (%s): ClusterClass %s has no variable of this name; %s", t.object, one.Name, h.of,
-			t.lines().At(append(slices.Clone(h.path), one.Name)...), t.classKey(), meant(one.Name, t.names()))}
+		return []error{fmt.Errorf("%s, variable %s%s (%s): ClusterClass %s has no variable of this name; %s",
+			t.object, variable.Name, h.name, t.lines().Place(append(slices.Clone(h.path), variable.Name)...), t.classKey(),
+			meant(variable.Name, t.names()))}
 	}
 	var refused []error
-	for _, found := range valueErrors(t.class.Spec.Variables[i], one) {
+	for _, found := range valueErrors(t.class.Spec.Variables[i], variable) {
 		refused = append(refused, t.ofVariable(h, found.Path, textOf(found)))
 	}
 	if len(refused) == 0 {
-		refused = []error{t.ofVariable(h, one.Name, why.Detail)}
+		refused = []error{t.ofVariable(h, variable.Name, refusal.Detail)}
 	}
 	return refused
 }
 
-// textOf is what is said of a field, without its path where that begins the sentence.
+// textOf is the message about a field, without the path at its beginning.
 func textOf(e *objects.FieldError) string {
 	return ofSchemas.Replace(strings.TrimPrefix(e.Text, e.Path+": "))
 }
 
-// ofSchemas replaces what the validators of schemas say by what one says of a value.
+// ofSchemas rewrites messages of schema validators for values.
 var ofSchemas = strings.NewReplacer("should be at least 1 chars long", "must not be empty",
 	"should be greater than or equal to", "must be at least", "should be less than or equal to", "must be at most")
 
 // valueErrors are what the schema of the class refuses of a value.
-func valueErrors(of clusterv1.ClusterClassVariable, one clusterv1.ClusterVariable) []*objects.FieldError {
-	text, err := json.Marshal(of.Schema.OpenAPIV3Schema)
+func valueErrors(definition clusterv1.ClusterClassVariable, variable clusterv1.ClusterVariable) []*objects.FieldError {
+	text, err := json.Marshal(definition.Schema.OpenAPIV3Schema)
 	if err != nil {
 		return nil
 	}
@@ -132,20 +133,20 @@ func valueErrors(of clusterv1.ClusterClassVariable, one clusterv1.ClusterVariabl
 	if json.Unmarshal(text, &schema) != nil {
 		return nil
 	}
-	found, err := objects.RefuseValue(&schema, one.Name, one.Value.Raw)
+	found, err := objects.RefuseValue(&schema, variable.Name, variable.Value.Raw)
 	if err != nil {
 		return nil // Cluster API's own words do
 	}
 	return found
 }
 
-// ofVariable says what is wrong with a variable, or with a field of it, and where that is in the files.
+// ofVariable describes what is wrong with a variable, or with a field of it, and where that is in the files.
 func (t *topology) ofVariable(h holder, path, text string) error {
-	at := t.lines().At(lineOf(h, path)...)
+	place := t.lines().Place(lineOf(h, path)...)
 	for !plainPath.MatchString(path) { // as in the text, where a name that may be a secret is left out
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
 	}
-	return fmt.Errorf("%s, variable %s%s (%s): %s", t.object, path, h.of, at, text)
+	return fmt.Errorf("%s, variable %s%s (%s): %s", t.object, path, h.name, place, text)
 }
 
 // plainPath has names as they are in an API.
@@ -165,8 +166,8 @@ func (t *topology) refuseCluster() error {
 		return nil
 	}
 	var refused []error
-	for _, why := range causes(err) {
-		refused = append(refused, t.at(errors.New(why.words()), partsOf(why.path)...))
+	for _, c := range causes(err) {
+		refused = append(refused, t.wrap(errors.New(c.words()), partsOf(c.path)...))
 	}
 	return errors.Join(refused...)
 }

@@ -22,11 +22,11 @@ func sayFile(s *plan.File) string {
 }
 
 func sayDirectory(s *plan.Directory) string {
-	whole := ""
+	content := ""
 	if s.Whole {
-		whole = ", with all that is in it"
+		content = ", with all that is in it"
 	}
-	return "creates the folder " + s.Path.String() + access(s.Access) + whole
+	return "creates the folder " + s.Path.String() + access(s.Access) + content
 }
 
 func access(a plan.Access) string {
@@ -122,14 +122,14 @@ func bothLists(first string, ofFirst []plan.Value, second string, ofSecond []pla
 }
 
 func sayAdapter(s *plan.Adapter) string {
-	which := "the machine's only adapter, or that of the default route"
+	adapter := "the machine's only adapter, or that of the default route"
 	if s.MAC != nil {
-		which = "the adapter " + s.MAC.String()
+		adapter = "the adapter " + s.MAC.String()
 	}
 	if s.Set != "" {
-		return "stores the name of " + which + " as <" + s.Set + ">"
+		return "stores the name of " + adapter + " as <" + s.Set + ">"
 	}
-	return "renames " + which + " to " + s.Rename.String()
+	return "renames " + adapter + " to " + s.Rename.String()
 }
 
 func sayAddress(s *plan.Address) string {

@@ -38,18 +38,18 @@ var sentences = map[plan.Kind]func(plan.Step) string{
 // forKind turns the function of one kind into one of any step.
 func forKind[S plan.Step](say func(S) string) func(plan.Step) string {
 	return func(step plan.Step) string {
-		one, ok := step.(S)
+		typed, ok := step.(S)
 		if !ok {
 			return fmt.Sprintf("has kind %s but is a %T", plan.KindOf(step), step)
 		}
-		return say(one)
+		return say(typed)
 	}
 }
 
 // values lists values. Facts, which only the node knows, are in angle brackets.
-func values(all []plan.Value) string {
-	texts := make([]string, 0, len(all))
-	for _, value := range all {
+func values(values []plan.Value) string {
+	texts := make([]string, 0, len(values))
+	for _, value := range values {
 		texts = append(texts, value.String())
 	}
 	return strings.Join(texts, ", ")
@@ -80,14 +80,14 @@ func assignments(variables map[string]plan.Value) string {
 // question writes a test of a fact in words.
 func question(t plan.Test) string {
 	var asked []string
-	for _, one := range []struct {
+	for _, condition := range []struct {
 		words string
 		value plan.Value
 	}{
 		{"is", t.Is}, {"is not", t.IsNot}, {"is at least", t.AtLeast}, {"is below", t.Below},
 	} {
-		if one.value != nil {
-			asked = append(asked, one.words+" "+quoted(one.value))
+		if condition.value != nil {
+			asked = append(asked, condition.words+" "+quoted(condition.value))
 		}
 	}
 	return "<" + t.Fact + "> " + strings.Join(asked, " and ")
@@ -134,8 +134,8 @@ func sayProgram(p plan.Program) string {
 		clause("; before it tries again, it runs ", commandLine(p.Undo)) + quiet
 }
 
-func codes(all []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
+func codes(codes []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(codes), " ", ", "), "[]")
 }
 
 var conditions = map[plan.Condition]string{

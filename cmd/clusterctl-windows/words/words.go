@@ -83,36 +83,36 @@ func Step(step plan.Step) []string {
 
 func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\n`).Replace(text) }
 
-// sentenceOf says what the step changes, and under which condition.
+// sentenceOf describes what the step changes, and under which condition.
 func sentenceOf(step plan.Step) string {
-	say, known := sentences[plan.KindOf(step)]
-	if !known {
+	say, ok := sentences[plan.KindOf(step)]
+	if !ok {
 		return "does something that this release cannot describe: " + string(plan.KindOf(step))
 	}
-	if when := step.Base().When; when != nil {
-		return "only if " + question(*when) + ": " + say(step)
+	if condition := step.Base().When; condition != nil {
+		return "only if " + question(*condition) + ": " + say(step)
 	}
 	return say(step)
 }
 
-// endOf says how the step fails, and how long and how often it is tried before that.
+// endOf describes how the step fails, and how long and how often it is tried before that.
 func endOf(step plan.Step) string {
 	base := step.Base()
-	said := []string{"Fails with " + reasonOf(step)}
+	parts := []string{"Fails with " + reasonOf(step)}
 	if base.Optional {
-		said[0] = "Is optional: a failure is the warning " + reasonOf(step)
+		parts[0] = "Is optional: a failure is the warning " + reasonOf(step)
 	}
 	if base.TimeoutSeconds > 0 {
-		said = append(said, "within "+seconds(base.TimeoutSeconds))
+		parts = append(parts, "within "+seconds(base.TimeoutSeconds))
 	}
 	if base.Attempts > 1 {
 		attempts := fmt.Sprintf("%d attempts", base.Attempts)
 		if base.DelaySeconds != nil {
 			attempts += ", " + seconds(*base.DelaySeconds) + " apart"
 		}
-		said = append(said, attempts)
+		parts = append(parts, attempts)
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // reasonOf returns the reason of the step's failure, and the other reasons that the output of its program can lead to.
@@ -121,16 +121,16 @@ func reasonOf(step plan.Step) string {
 	if reason == "" {
 		reason = plan.KindOf(step).DefaultReason()
 	}
-	var others []string
+	var alternatives []string
 	for _, rule := range diagnoses(step) {
-		if rule.Reason != reason && !slices.Contains(others, rule.Reason) {
-			others = append(others, rule.Reason)
+		if rule.Reason != reason && !slices.Contains(alternatives, rule.Reason) {
+			alternatives = append(alternatives, rule.Reason)
 		}
 	}
-	if len(others) == 0 {
+	if len(alternatives) == 0 {
 		return reason
 	}
-	return reason + " (or, depending on its output, " + strings.Join(others, ", ") + ")"
+	return reason + " (or, depending on its output, " + strings.Join(alternatives, ", ") + ")"
 }
 
 func diagnoses(step plan.Step) []plan.Diagnosis {
@@ -144,11 +144,11 @@ func diagnoses(step plan.Step) []plan.Diagnosis {
 func seconds(n int) string {
 	text := (time.Duration(n) * time.Second).String()
 	for _, unit := range []string{"m", "h"} {
-		if before, ok := strings.CutSuffix(text, unit+"0s"); ok {
-			text = before + unit
+		if prefix, ok := strings.CutSuffix(text, unit+"0s"); ok {
+			text = prefix + unit
 		}
-		if before, ok := strings.CutSuffix(text, unit+"0m"); ok {
-			text = before + unit
+		if prefix, ok := strings.CutSuffix(text, unit+"0m"); ok {
+			text = prefix + unit
 		}
 	}
 	return text

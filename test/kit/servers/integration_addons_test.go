@@ -60,7 +60,7 @@ func testAddons(t *testing.T, m *Management, w *Workload, key types.NamespacedNa
 
 func addonsOf(t *testing.T, version string, all bool) *addons.Addons {
 	t.Helper()
-	return expect.Got(addons.For([]addons.Pool{{
+	return expect.Got(addons.Build([]addons.Pool{{
 		Version: version, HyperV: all,
 		Network: bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico},
 	}}, addons.Options{CSIProxy: all}))(t)

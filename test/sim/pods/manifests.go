@@ -80,7 +80,7 @@ func (c Cluster) Addons(ctx context.Context) error {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
 	calico := bootstrapv1.Network{Mode: bootstrapv1.NetworkOverlay, CNI: bootstrapv1.CNICalico}
-	found, err := addons.For([]addons.Pool{{Version: c.Version, Network: calico}}, addons.Options{})
+	found, err := addons.Build([]addons.Pool{{Version: c.Version, Network: calico}}, addons.Options{})
 	if err != nil {
 		return err
 	}

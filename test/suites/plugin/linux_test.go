@@ -132,7 +132,7 @@ func (m *mixed) formats(t *testing.T) {
 	agent := found["DaemonSet team/agent"]
 	var purposes []string
 	for _, command := range agent.Commands {
-		purposes = append(purposes, command.For)
+		purposes = append(purposes, command.Purpose)
 	}
 	expect.Same(t, "commands", []string{"this mends it", "or, if its pods run on both systems"}, purposes)
 	var list report.FindingList
@@ -151,7 +151,7 @@ func (m *mixed) mend(t *testing.T) {
 	ran := 0
 	for check, one := range found {
 		for _, command := range one.Commands {
-			if command.For == "this mends it" {
+			if command.Purpose == "this mends it" {
 				ran++
 				m.kubectl(t, check, command.Run)
 			}
@@ -229,7 +229,7 @@ func (m *mixed) withPolicies(t *testing.T) {
 func commandFor(t *testing.T, f report.Finding, purpose string) string {
 	t.Helper()
 	for _, command := range f.Commands {
-		if command.For == purpose {
+		if command.Purpose == purpose {
 			return command.Run
 		}
 	}

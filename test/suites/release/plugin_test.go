@@ -137,7 +137,7 @@ func (u user) wantPluginsTopology(management *servers.Management, name, text str
 	files := setOf(u.t, text)
 	expect.OK(u.t, topology.Admit(files))
 	got := tree{}
-	for _, one := range files.All {
+	for _, one := range files.Items {
 		if one.MadeBy != "" {
 			object := tree{}
 			expect.OK(u.t, json.Unmarshal(one.Data, &object))

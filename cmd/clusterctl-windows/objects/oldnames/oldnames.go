@@ -11,51 +11,51 @@ import (
 
 // Field is what became of a field.
 type Field struct {
-	// Now is the field in v1beta2, from where the old one begins; empty if there is none.
-	Now string
-	// Note says what differs, or why there is none.
+	// NewPath is the field in v1beta2, from where the old one begins; empty if there is none.
+	NewPath string
+	// Note describes what differs, or why there is no new field.
 	Note string
 }
 
-// At finds the old name that a path ends with, and what is before it.
-func At(kind, path string) (found Field, within string) {
+// Find finds the old name that a path ends with, and what is before it.
+func Find(kind, path string) (found Field, prefix string) {
 	rest := strings.TrimPrefix(path, "spec.")
-	within = path[:len(path)-len(rest)]
+	prefix = path[:len(path)-len(rest)]
 	for rest != "" {
 		name := indexes.ReplaceAllString(rest, "")
 		for _, key := range []string{kind + " " + name, name} {
 			if found, ok := names[key]; ok {
-				return found, within
+				return found, prefix
 			}
 		}
 		var first string
 		first, rest, _ = strings.Cut(rest, ".")
-		within += first + "."
+		prefix += first + "."
 	}
 	return found, ""
 }
 
-// Of is the name in v1beta1 of a field of v1beta2.
-func Of(path string) string {
+// OldName is the name in v1beta1 of a field of v1beta2.
+func OldName(path string) string {
 	path = indexes.ReplaceAllString(path, "")
 	for _, key := range slices.Sorted(maps.Keys(names)) {
-		now := strings.ReplaceAll(names[key].Now, "[]", "")
-		if now != "" && strings.HasSuffix(path, "."+now) {
+		newPath := strings.ReplaceAll(names[key].NewPath, "[]", "")
+		if newPath != "" && strings.HasSuffix(path, "."+newPath) {
 			return key[strings.LastIndex(key, " ")+1:]
 		}
 	}
 	return ""
 }
 
-// All are the old names, by the end of their path, behind their kind if others have the same name.
-func All() map[string]Field { return maps.Clone(names) }
+// Fields returns the old names, by the end of their path, behind their kind if others have the same name.
+func Fields() map[string]Field { return maps.Clone(names) }
 
 var indexes = regexp.MustCompile(`\[[^\]]*\]`)
 
 const (
 	bySeconds    = "it counts seconds"
 	noVersion    = "write the group, without its version"
-	nothing      = "it never had an effect; remove it"
+	noEffect     = "it never had an effect; remove it"
 	ownNamespace = "it refers to an object of its own namespace; remove it"
 	byItself     = "Cluster API writes it by itself; remove it"
 	ofStrategy   = "write it there; of it, rollingUpdate.deletePolicy is now deletion.order"
@@ -94,7 +94,7 @@ var names = map[string]Field{
 	"MachineDeployment strategy":                     {"rollout.strategy", ofStrategy},
 	"ClusterClass strategy":                          {"rollout.strategy", ofStrategy},
 	"Cluster strategy":                               {"rollout.strategy", ofStrategy},
-	"progressDeadlineSeconds":                        {"", nothing},
+	"progressDeadlineSeconds":                        {"", noEffect},
 	"revisionHistoryLimit":                           {"", "Cluster API deletes old MachineSets by itself; remove it"},
 	// MachineHealthCheck, and the same in a topology and its class.
 	"machineHealthCheck":                 {"healthCheck", "write it there, with checks and remediation"},
@@ -110,7 +110,7 @@ var names = map[string]Field{
 	// Cluster and ClusterClass.
 	"topology.class":               {"topology.classRef.name", "write classRef: {name: NAME}"},
 	"topology.classNamespace":      {"topology.classRef.namespace", ""},
-	"topology.rolloutAfter":        {"", nothing},
+	"topology.rolloutAfter":        {"", noEffect},
 	"definitionFrom":               {"", "a variable has one definition; remove it"},
 	"ClusterClass ref":             {"templateRef", "write apiVersion, kind and name there"},
 	"infrastructureNamingStrategy": {"infrastructure.naming", ""},
