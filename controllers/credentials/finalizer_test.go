@@ -41,7 +41,7 @@ func TestFinalizer(t *testing.T) {
 	want("with another VM", "example.com/keep", infrav1.CredentialsFinalizer)
 	k.lost(one)
 	expect.OK(t, k.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "vcenter"}}))
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	if got := expect.Got(k.of(two))(t); !got.Going || got.Data == nil {
 		t.Errorf("a Secret that is being deleted serves its machines, but it is %+v", got)
 	}
@@ -101,7 +101,7 @@ func TestOfAnotherManager(t *testing.T) {
 	expect.Same(t, "finalizers", []string{infrav1.CredentialsFinalizer}, k.finalizers(t, name))
 	expect.OK(t, k.Free(machine("ours", name, holding, labeled)))
 	k.lost(machine("ours", name, holding, labeled))
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "finalizers", []string{infrav1.CredentialsFinalizer}, k.finalizers(t, name))
 }
 
@@ -121,11 +121,11 @@ func TestFinalizerStays(t *testing.T) {
 		t.Errorf("the machine is told %v", err)
 	}
 	before := len(k.reads)
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	if n := len(k.reads) - before; n > 2 {
-		t.Errorf("a patch that is refused was tried %d times in %s", n, reads.Every)
+		t.Errorf("a patch that is refused was tried %d times in %s", n, reads.Interval)
 	}
 	k.patchRefusal = nil
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.OK(t, k.Free(m))
 }

@@ -73,7 +73,7 @@ func TestFreeWithoutTheSecret(t *testing.T) {
 	k, m := heldWorld(t)
 	k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Finalizers = nil })
 	expect.OK(t, k.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "vcenter"}}))
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.OK(t, k.Free(m))
 }
 
@@ -132,7 +132,7 @@ func TestRefusedPatch(t *testing.T) {
 	k, m := heldWorld(t)
 	k.patchRefusal = errors.New("read only")
 	_ = k.Free(m)
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "tries", 1, k.patches)
 	expect.Same(t, "lines", 2, len(k.lines))
 	for range 10 {
@@ -162,24 +162,24 @@ func TestTellsOnce(t *testing.T) {
 	k.saw(machine("idle", vcenter("a"), label))
 	k.saw(machine("a-theirs", vcenter("a"), holding))
 	isGoing(t, k)
-	k.pass(t, 3*reads.Every)
+	k.pass(t, 3*reads.Interval)
 	expect.Same(t, "told of machines without VMs, or of another manager", 0, len(events.all))
 	for _, name := range []string{"c", "b", "d"} {
 		k.saw(machine(name, vcenter("a"), holding, label))
 	}
-	k.pass(t, 3*reads.Every)
+	k.pass(t, 3*reads.Interval)
 	want := "a/b b Warning CredentialsBeingDeleted Reconcile: Secret vcenter is being deleted; " +
 		"it stays until the VMs that cannot be removed without it are gone (machines: 3)"
 	expect.Same(t, "told", []string{want}, events.all)
 	again := func() {
 		k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Finalizers = nil })
 		k.put(t, vcenter("a"), "two")
-		k.pass(t, 2*reads.Every)
+		k.pass(t, 2*reads.Interval)
 	}
 	again()
 	expect.Same(t, "told of a new one", 1, len(events.all))
 	expect.OK(t, k.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "vcenter"}}))
-	k.pass(t, 2*reads.Every)
+	k.pass(t, 2*reads.Interval)
 	expect.Same(t, "told of it when it goes, too", []string{want, want}, events.all)
 }
 

@@ -188,16 +188,16 @@ func TestChange(t *testing.T) {
 	k.saw(machine("1", vcenter("a"), holding))
 	k.saw(machine("2", vcenter("a")))
 	k.saw(machine("3", vcenter("b")))
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "woken by the first reads", []string{"1", "2", "3"}, k.woken())
-	k.pass(t, 3*reads.Every)
+	k.pass(t, 3*reads.Interval)
 	expect.Same(t, "woken by nothing", []string{}, k.woken())
 	for what, change := range map[string]func(){
 		"another password": func() { k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Data["clientSecret"] = []byte("two") }) },
 		"absence": func() {
 			k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Finalizers = nil })
 			expect.OK(t, k.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "vcenter"}}))
-			k.pass(t, reads.Every)
+			k.pass(t, reads.Interval)
 			expect.Same(t, "woken by absence", []string{"1", "2"}, k.woken())
 			if got := expect.Got(k.of(machine("1", vcenter("a"))))(t); got.Exists || got.Data != nil {
 				t.Errorf("a Secret that is gone is %+v", got)
@@ -206,11 +206,11 @@ func TestChange(t *testing.T) {
 		},
 	} {
 		change()
-		k.pass(t, reads.Every)
+		k.pass(t, reads.Interval)
 		expect.Same(t, "woken by "+what, []string{"1", "2"}, k.woken())
 	}
 	k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Labels = map[string]string{"a": "b"} })
-	k.pass(t, 2*reads.Every)
+	k.pass(t, 2*reads.Interval)
 	expect.Same(t, "woken by a label", []string{}, k.woken())
 }
 
@@ -224,7 +224,7 @@ func TestUnreadable(t *testing.T) {
 	k.pass(t, time.Second)
 	k.refusal = errors.New("no quorum")
 	k.saw(two)
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "woken", []string{"1", "2"}, k.woken())
 	if got := expect.Got(k.of(one))(t); !got.Exists {
 		t.Errorf("what was known is %+v", got)
@@ -232,10 +232,10 @@ func TestUnreadable(t *testing.T) {
 	if _, err := k.of(two); err == nil || err.Error() != "get credentials: no quorum" {
 		t.Errorf("what was never read is %v", err)
 	}
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "woken by the same error", []string{}, k.woken())
 	k.refusal = nil
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "woken", []string{"2"}, k.woken())
 }
 

@@ -53,16 +53,16 @@ func TestMaxKept(t *testing.T) {
 	if good := expect.Got(k.of(machine("good", vcenter("good"))))(t); good.Data == nil {
 		t.Error("another namespace's Secret is not kept")
 	}
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	k.woken()
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "woken by the same refusal", []string{}, k.woken())
 	set(0, 1<<20-9)
-	k.pass(t, 2*reads.Every)
+	k.pass(t, 2*reads.Interval)
 	expect.Same(t, "refused, when there is room to the byte", []int(nil), refused())
 	expect.Same(t, "woken", []string{"m-0", "m-4"}, k.woken())
 	set(4, 10)
-	k.pass(t, 2*reads.Every)
+	k.pass(t, 2*reads.Interval)
 	expect.Same(t, "refused, again", []int{4}, refused())
 	expect.Same(t, "woken by that", []string{"m-4"}, k.woken())
 	expect.Same(t, "bytes that are kept", 4<<20-9, k.kept("bad"))
@@ -76,6 +76,6 @@ func TestNoneIsRefusedForNothing(t *testing.T) {
 	k.woken()
 	s := k.secrets[vcenter("a")]
 	s.err = phase.Stall(infrav1.CredentialsTooLargeReason, "too large")
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "woken", []string{"m"}, k.woken())
 }

@@ -100,7 +100,7 @@ func TestHurry(t *testing.T) {
 		"never read":                   {secret{Secret: there, holders: 1}, false},
 	} {
 		k := newKeeping(t)
-		c.s.Due = k.clock.Add(reads.Every)
+		c.s.Due = k.clock.Add(reads.Interval)
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			var chosen atomic.Int64

@@ -99,7 +99,7 @@ func TestReadTimes(t *testing.T) {
 	}, k.reads)
 	k.lost(machine("m-1", first))
 	k.lost(machine("m-2", second))
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	expect.Same(t, "reads without machines", 6, len(k.reads))
 	expect.Same(t, "what is remembered", 0, len(k.secrets)+len(k.uses)+len(k.freed))
 	_, wait := k.next()

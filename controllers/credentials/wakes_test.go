@@ -30,7 +30,7 @@ func TestWakes(t *testing.T) {
 	woken, began := 0, k.clock
 	for i := range changes {
 		k.set(t, bad, fmt.Sprint(i))
-		k.pass(t, reads.Every)
+		k.pass(t, reads.Interval)
 		woken += len(k.woken())
 	}
 	// The queue's clock goes as well, and may have woken some of those that wait.
@@ -38,7 +38,7 @@ func TestWakes(t *testing.T) {
 		t.Errorf("%d machines were woken at once in %s, at most %d are allowed", woken, k.clock.Sub(began), most)
 	}
 	k.set(t, good, "1")
-	k.pass(t, reads.Every)
+	k.pass(t, reads.Interval)
 	if !slices.Contains(k.woken(), "good") {
 		t.Error("the machine of the other namespace waits")
 	}

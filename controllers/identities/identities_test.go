@@ -225,7 +225,7 @@ func TestChanges(t *testing.T) {
 		}
 		woken()
 		a.asked = nil
-		pass(reads.Every + time.Second)
+		pass(reads.Interval + time.Second)
 		expect.Same(t, "woken without a change", 0, len(woken()))
 		slices.Sort(a.asked)
 		expect.Same(t, "read in 10 s", []string{
@@ -234,12 +234,12 @@ func TestChanges(t *testing.T) {
 		}, a.asked)
 		changed := proof("two")
 		expect.OK(t, a.Update(t.Context(), changed))
-		pass(reads.Every + time.Second)
+		pass(reads.Interval + time.Second)
 		expect.Same(t, "woken by a change", []string{"m1", "m2"}, woken())
 		rights := expect.Got(k.Of(azure.Provider{}, mine))(t)
 		expect.Same(t, "proof", "two", string(rights.Data["clientSecret"]))
 		expect.OK(t, a.Delete(t.Context(), changed))
-		pass(reads.Every + time.Second)
+		pass(reads.Interval + time.Second)
 		expect.Same(t, "woken by a loss", []string{"m1", "m2"}, woken())
 	})
 }
@@ -253,10 +253,10 @@ func TestForgotten(t *testing.T) {
 		a.mu.Lock()
 		a.forbidden = "Secret"
 		a.mu.Unlock()
-		pass(reads.Every + time.Second)
+		pass(reads.Interval + time.Second)
 		rights := expect.Got(k.Of(azure.Provider{}, mine))(t)
 		expect.Same(t, "proof that can no longer be read", "one", string(rights.Data["clientSecret"]))
-		pass(keep + reads.Every + time.Second)
+		pass(keep + reads.Interval + time.Second)
 		a.mu.Lock()
 		a.asked = nil
 		a.mu.Unlock()
@@ -303,7 +303,7 @@ func TestForbiddenThenMissing(t *testing.T) {
 		a.mu.Lock()
 		a.forbidden = ""
 		a.mu.Unlock()
-		pass(reads.Every + time.Second)
+		pass(reads.Interval + time.Second)
 		expect.Same(t, "woken by the next answer", []string{"m1"}, woken())
 	})
 }

@@ -36,7 +36,7 @@ func TestStanding(t *testing.T) {
 		"taken back, and then gone": {
 			change: func(t *testing.T, a *api, k *Keeper) {
 				a.put(t, identityOf(none))
-				pass(reads.Every + time.Second)
+				pass(reads.Interval + time.Second)
 				expect.Says(t, "taken back", expect.ErrorOf(settled(k, azure.Provider{}, mine)), "does not allow")
 				expect.OK(t, a.Delete(t.Context(), identityOf(none)))
 			},
@@ -49,7 +49,7 @@ func TestStanding(t *testing.T) {
 				k := started(t, a)
 				_ = expect.Got(settled(k, azure.Provider{}, mine))(t)
 				c.change(t, a, k)
-				pass(reads.Every + time.Second)
+				pass(reads.Interval + time.Second)
 				deleted := mine
 				deleted.Holds, deleted.Deleting = true, true
 				rights, err := settled(k, azure.Provider{}, deleted)

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// Every is how often an object is read.
-	Every = 10 * time.Second
-	pace  = time.Second / 5
+	// Interval is how often an object is read.
+	Interval = 10 * time.Second
+	pace     = time.Second / 5
 	// patience is how long the API server may take to answer.
 	patience = 10 * time.Second
 
@@ -38,26 +38,26 @@ type Object struct {
 	types.NamespacedName
 }
 
-// Turn is when an object is read; Again says that it was read before.
+// Turn is when an object is read; Repeat is true if it was read before.
 type Turn struct {
-	Due   time.Time
-	Again bool
+	Due    time.Time
+	Repeat bool
 }
 
 // Reader decides which object is read next, and wakes machines. Its zero value works.
 type Reader struct {
-	// Every is how often an object is read, and Pace the time between any two reads; zero is 10 s and 200 ms. Tests are faster.
-	Every, Pace time.Duration
+	// Interval is how often an object is read, and Pace the time between any two reads; zero is 10 s and 200 ms. Tests are faster.
+	Interval, Pace time.Duration
 	// Clock is the time; nil is that of the computer.
 	Clock func() time.Time
 
 	pacer wake.Pacer
-	once  sync.Once
+	init  sync.Once
 	// begin is filled when an object may have to be read before the time that Next returned.
 	begin chan struct{}
-	// last is when an object was read, and first that it had never been read before.
-	last  time.Time
-	first bool
+	// lastRead is when an object was read, and first that it had never been read before.
+	lastRead time.Time
+	first    bool
 	// turns is when it was a namespace's turn.
 	turns map[string]time.Time
 }
@@ -82,59 +82,59 @@ func (r *Reader) Run(ctx context.Context, next func() (Object, time.Duration), r
 // Next is the object of those that are wanted that is read now; or how long there is nothing to do.
 func (r *Reader) Next(wanted iter.Seq2[Object, *Turn]) (Object, time.Duration) {
 	now := r.Now()
-	if rest := r.last.Add(cmp.Or(r.Pace, pace)).Sub(now); rest > 0 {
+	if rest := r.lastRead.Add(cmp.Or(r.Pace, pace)).Sub(now); rest > 0 {
 		return Object{}, rest
 	}
-	first, again, wait := r.due(now, wanted)
-	chosen := again
+	first, repeat, wait := r.due(now, wanted)
+	chosen := repeat
 	// A machine waits for an object that was never read. But others must not wait because more and more of those are named.
-	if first != nil && (again == nil || !r.first) {
+	if first != nil && (repeat == nil || !r.first) {
 		chosen = first
 	}
 	if chosen == nil {
 		return Object{}, wait
 	}
-	r.last, r.first = now, chosen == first
+	r.lastRead, r.first = now, chosen == first
 	r.turns[chosen.Namespace] = now
-	*chosen.turn = Turn{Due: now.Add(cmp.Or(r.Every, Every)), Again: true}
+	*chosen.turn = Turn{Due: now.Add(cmp.Or(r.Interval, Interval)), Repeat: true}
 	return chosen.Object, 0
 }
 
 // candidate is an object that is to be read, and when it was its namespace's turn.
 type candidate struct {
 	Object
-	turn *Turn
-	last time.Time
+	turn     *Turn
+	lastTurn time.Time
 }
 
-// before says which of two objects is read first: that of the namespace whose turn was longer ago, then the one that is due
+// precedes reports whether an object is read before another: first that of the namespace whose turn was longer ago, then the one that is due
 // longer.
-func (c *candidate) before(other *candidate) bool {
-	return other == nil ||
-		cmp.Or(c.last.Compare(other.last), c.turn.Due.Compare(other.turn.Due), cmp.Compare(c.String(), other.String())) < 0
+func (c *candidate) precedes(c2 *candidate) bool {
+	return c2 == nil ||
+		cmp.Or(c.lastTurn.Compare(c2.lastTurn), c.turn.Due.Compare(c2.turn.Due), cmp.Compare(c.String(), c2.String())) < 0
 }
 
 // due finds, of the objects that were never read and of the others, the one whose turn it is; and how long it takes until one is
 // due.
-func (r *Reader) due(now time.Time, wanted iter.Seq2[Object, *Turn]) (first, again *candidate, wait time.Duration) {
-	wait = cmp.Or(r.Every, Every)
+func (r *Reader) due(now time.Time, wanted iter.Seq2[Object, *Turn]) (first, repeat *candidate, wait time.Duration) {
+	wait = cmp.Or(r.Interval, Interval)
 	turns := map[string]time.Time{}
 	for object, turn := range wanted {
 		c := &candidate{object, turn, r.turns[object.Namespace]}
-		turns[object.Namespace] = c.last
+		turns[object.Namespace] = c.lastTurn
 		best := &first
-		if turn.Again {
-			best = &again
+		if turn.Repeat {
+			best = &repeat
 		}
 		switch rest := turn.Due.Sub(now); {
 		case rest > 0:
 			wait = min(wait, rest)
-		case c.before(*best):
+		case c.precedes(*best):
 			*best = c
 		}
 	}
 	r.turns = turns
-	return first, again, wait
+	return first, repeat, wait
 }
 
 // Stir has the next object chosen anew.
@@ -146,7 +146,7 @@ func (r *Reader) Stir() {
 }
 
 func (r *Reader) stirred() chan struct{} {
-	r.once.Do(func() { r.begin = make(chan struct{}, 1) })
+	r.init.Do(func() { r.begin = make(chan struct{}, 1) })
 	return r.begin
 }
 

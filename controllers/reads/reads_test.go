@@ -36,7 +36,7 @@ func TestNext(t *testing.T) {
 		"after another":       {Turn{Due: now}, s / 10, s / 10},
 		"soon after another":  {Turn{Due: now}, s / 5, 0},
 	} {
-		r := Reader{Clock: func() time.Time { return now }, last: now.Add(-c.last)}
+		r := Reader{Clock: func() time.Time { return now }, lastRead: now.Add(-c.last)}
 		turn := c.turn
 		chosen, wait := r.Next(maps.All(map[Object]*Turn{of: &turn}))
 		expect.Same(t, name+": wait", c.wait, wait)
@@ -114,6 +114,6 @@ func TestRun(t *testing.T) {
 // TestFigures: the times that documents promise.
 func TestFigures(t *testing.T) {
 	s := time.Second
-	expect.Same(t, "times", []time.Duration{10 * s, s / 5, 10 * s}, []time.Duration{Every, pace, patience})
+	expect.Same(t, "times", []time.Duration{10 * s, s / 5, 10 * s}, []time.Duration{Interval, pace, patience})
 	expect.Same(t, "times at once", 10, wakesAtOnce)
 }

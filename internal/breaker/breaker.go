@@ -9,8 +9,8 @@ import "time"
 type Breaker struct {
 	// Silences in a row open it, and Answers in a row close it. Zero is one silence, and leaves closing to Close.
 	Silences, Answers int
-	// Most calls pass at a time while the server answers; zero is one. Before its first answer and after a silence, one passes.
-	Most int
+	// Limit calls pass at a time while the server answers; zero is one. Before its first answer and after a silence, one passes.
+	Limit int
 	// Pause is from opening to the first probe. It doubles with each probe that fails, up to Longest if there is one.
 	Pause, Longest time.Duration
 
@@ -24,11 +24,11 @@ type Breaker struct {
 
 // Begin lets a call pass, which End ends. If none may pass, cause is why it is open; without one, others are under way.
 func (b *Breaker) Begin(now time.Time) (passes bool, cause error) {
-	most := 1
+	limit := 1
 	if b.answers {
-		most = max(b.Most, 1)
+		limit = max(b.Limit, 1)
 	}
-	if now.Before(b.due) || b.calls >= most {
+	if now.Before(b.due) || b.calls >= limit {
 		return false, b.cause
 	}
 	b.calls++

@@ -111,7 +111,7 @@ func TestMost(t *testing.T) {
 		"opened by its owner":      {[]func(*Breaker){answers, opens}, 4, errSilent},
 		"a retry":                  {[]func(*Breaker){answers, (*Breaker).Retry}, 1, nil},
 	} {
-		b, passed := Breaker{Silences: 2, Most: 4, Pause: time.Second}, 0
+		b, passed := Breaker{Silences: 2, Limit: 4, Pause: time.Second}, 0
 		for _, happens := range c.was {
 			happens(&b)
 		}

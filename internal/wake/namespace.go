@@ -29,18 +29,18 @@ const (
 type namespace struct {
 	bucket *rate.Limiter
 	waits  map[types.NamespacedName]bool
-	// first are those of waits that had not passed lately when they came, and again the others, in their order.
-	first, again []types.NamespacedName
-	// until is, for each key that has passed lately, by when it would have passed as often with a pause after each time. No key
-	// passes that is ahead of that by more than ahead.
-	until map[types.NamespacedName]time.Time
-	ahead time.Duration
+	// first are those of waits that had not passed lately when they came, and repeated the others, in their order.
+	first, repeated []types.NamespacedName
+	// paidUntil is, for each key that has passed lately, by when it would have passed as often with a pause after each time. No key
+	// passes that is ahead of that by more than its credit.
+	paidUntil map[types.NamespacedName]time.Time
+	credit    time.Duration
 }
 
 func newNamespace(atOnce int) *namespace {
 	return &namespace{
-		bucket: rate.NewLimiter(perSecond, burst), waits: map[types.NamespacedName]bool{}, until: map[types.NamespacedName]time.Time{},
-		ahead: time.Duration(max(atOnce-1, 0)) * pause,
+		bucket: rate.NewLimiter(perSecond, burst), waits: map[types.NamespacedName]bool{}, paidUntil: map[types.NamespacedName]time.Time{},
+		credit: time.Duration(max(atOnce-1, 0)) * pause,
 	}
 }
 
@@ -49,16 +49,16 @@ func (n *namespace) add(key types.NamespacedName, now time.Time) bool {
 	if n.waits[key] {
 		return false
 	}
-	again := now.Sub(n.until[key]) < lately-pause
-	if len(n.first) == 0 && (!again || len(n.again) == 0) && n.may(key, now) {
+	repeats := now.Sub(n.paidUntil[key]) < lately-pause
+	if len(n.first) == 0 && (!repeats || len(n.repeated) == 0) && n.take(key, now) {
 		return true
 	}
 	if len(n.waits) >= mostWaiting {
 		return false
 	}
 	n.waits[key] = true
-	if again {
-		n.again = append(n.again, key)
+	if repeats {
+		n.repeated = append(n.repeated, key)
 	} else {
 		n.first = append(n.first, key)
 	}
@@ -67,10 +67,10 @@ func (n *namespace) add(key types.NamespacedName, now time.Time) bool {
 
 // due returns the keys that may pass by now.
 func (n *namespace) due(now time.Time) (due []types.NamespacedName) {
-	for _, queue := range []*[]types.NamespacedName{&n.first, &n.again} {
+	for _, queue := range []*[]types.NamespacedName{&n.first, &n.repeated} {
 		var left []types.NamespacedName
 		for _, key := range *queue {
-			if !n.may(key, now) {
+			if !n.take(key, now) {
 				left = append(left, key)
 				continue
 			}
@@ -82,26 +82,26 @@ func (n *namespace) due(now time.Time) (due []types.NamespacedName) {
 	return due
 }
 
-// may lets a key pass if it has not passed too often and the bucket is not empty.
-func (n *namespace) may(key types.NamespacedName, now time.Time) bool {
-	until := n.until[key]
-	if until.Sub(now) > n.ahead || !n.bucket.AllowN(now, 1) {
+// take lets a key pass if it has not passed too often and the bucket is not empty.
+func (n *namespace) take(key types.NamespacedName, now time.Time) bool {
+	paid := n.paidUntil[key]
+	if paid.Sub(now) > n.credit || !n.bucket.AllowN(now, 1) {
 		return false
 	}
-	if until.Before(now) {
-		until = now
+	if paid.Before(now) {
+		paid = now
 	}
-	n.until[key] = until.Add(pause)
+	n.paidUntil[key] = paid.Add(pause)
 	return true
 }
 
 func (n *namespace) forget(now time.Time) {
-	for key, until := range n.until {
-		if now.Sub(until) >= lately-pause {
-			delete(n.until, key)
+	for key, paid := range n.paidUntil {
+		if now.Sub(paid) >= lately-pause {
+			delete(n.paidUntil, key)
 		}
 	}
 }
 
 // idle means that a new one would do as well.
-func (n *namespace) idle() bool { return len(n.waits)+len(n.until) == 0 }
+func (n *namespace) idle() bool { return len(n.waits)+len(n.paidUntil) == 0 }

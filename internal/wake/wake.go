@@ -53,14 +53,14 @@ func (p *Pacer) Wake(keys ...types.NamespacedName) {
 	now := p.now()
 	p.sweep(now)
 	for key := range sets.New(keys...) {
-		if p.queue != nil && (p.Namespace == "" || p.Namespace == key.Namespace) && p.of(key.Namespace).add(key, now) {
+		if p.queue != nil && (p.Namespace == "" || p.Namespace == key.Namespace) && p.namespaceOf(key.Namespace).add(key, now) {
 			p.queue.Add(ctrl.Request{NamespacedName: key})
 		}
 	}
 	p.await()
 }
 
-func (p *Pacer) of(name string) *namespace {
+func (p *Pacer) namespaceOf(name string) *namespace {
 	if p.namespaces[name] == nil {
 		p.namespaces[name] = newNamespace(p.AtOnce)
 	}

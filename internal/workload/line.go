@@ -64,7 +64,7 @@ type line struct {
 
 func newLine() *line {
 	return &line{ended: make(chan struct{}), breaker: breaker.Breaker{
-		Most: mostCalls, Answers: manyGood, Pause: firstPause, Longest: longestPause,
+		Limit: mostCalls, Answers: manyGood, Pause: firstPause, Longest: longestPause,
 	}}
 }
 

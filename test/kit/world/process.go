@@ -229,7 +229,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), WatchFilter: o.WatchFilter,
 	}
 	for _, one := range []*reads.Reader{&others.Reader, &own.Reader, &held.Reader} {
-		one.Every, one.Pace = cmp.Or(o.ReadSecrets, readSecrets), time.Millisecond
+		one.Interval, one.Pace = cmp.Or(o.ReadSecrets, readSecrets), time.Millisecond
 	}
 	ears := &guests.Ears{GetClient: w.Clusters.GetClient, Heard: changed.Wake}
 	return errors.Join(mgr.Add(register), mgr.Add(others), mgr.Add(ears), (&machine.Reconciler{
