@@ -31,7 +31,7 @@ import (
 const usage = `Checks in a real vCenter what no simulator proves, and writes a report that can be sent to us.
 
 It logs in, says what it will do, and asks. After a yes it makes one VM, or two with a limited user, and removes them
-at the end. It ends with 1 if a check does not hold or a VM is left. docs/contributing/realvcenter.md has the config file and tells
+at the end. It ends with 1 if a check does not hold or a VM is left. docs/contributing/realvcenter.md has the config file and
 what each check means.
 
   go run ./cmd/realvcenter -list                      print the checks; connects to nothing

@@ -3,8 +3,9 @@
 //
 //   - Of says what an identity, its Secret and the labels of the asker's namespace were when they were last read. It never asks
 //     the API server. What was not read yet is phase.ErrAwaited, and the machine is woken when it was.
-//   - Each of these objects is read by name, at the pace and by the turns of controllers/reads. None is listed or watched: a manager for one tenant may read them in few namespaces, and a watch that is
-//     forbidden would keep the whole manager from starting.
+//   - Each of these objects is read by name, at the pace and by the turns of controllers/reads. None is listed or watched: a
+//     manager for one tenant may read them in few namespaces, and a watch that is forbidden would keep the whole manager from
+//     starting.
 //   - When one has changed, all machines that asked for it are woken.
 //   - While one cannot be read, what was known of it stands. One that was never readable is told with the right that is missing.
 //   - Where the identity or its Secret is gone, the rights that were good before stand for machines that are being deleted. One

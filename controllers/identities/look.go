@@ -59,7 +59,8 @@ func (k *Keeper) ask(o object, machine types.NamespacedName) (client.Object, err
 	r := k.known[o]
 	if r == nil {
 		r = &reading{
-			Turn: reads.Turn{Due: k.Now()}, err: phase.ErrAwaited, asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]Rights{},
+			Turn: reads.Turn{Due: k.Now()}, err: phase.ErrAwaited,
+			asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]Rights{},
 		}
 		k.known[o] = r
 		k.Stir()

@@ -1,9 +1,9 @@
-// Package reads reads objects by name, for keepers of what must not be listed or watched. A caller may rely on this:
+// Package reads looks up objects by name, for keepers of what must not be listed or watched. A caller may rely on this:
 //
-//   - An object is read at once when it is first wanted, and then every 10 seconds. All reads of a Reader together are at most 5 a
-//     second, however many objects there are.
-//   - Namespaces take turns, so that none keeps the others waiting by naming many objects. So do objects that were never read, for
-//     which a machine waits, and the others.
+//   - An object is read at once when it is first wanted, and then every 10 seconds. All reads of a Reader together are at most
+//     5 a second, however many objects there are.
+//   - Namespaces take turns, so that none keeps the others waiting by naming many objects. So do objects that were never read,
+//     for which a machine waits, and the others.
 //   - The machines that a change concerns are woken at the pace of internal/wake, each up to ten times without a wait: what a
 //     machine needs is read in several steps.
 package reads
@@ -107,8 +107,8 @@ type candidate struct {
 	lastTurn time.Time
 }
 
-// precedes reports whether an object is read before another: first that of the namespace whose turn was longer ago, then the one that is due
-// longer.
+// precedes reports whether an object is read before another: first that of the namespace whose turn was longer ago, then the one
+// that is due longer.
 func (c *candidate) precedes(c2 *candidate) bool {
 	return c2 == nil ||
 		cmp.Or(c.lastTurn.Compare(c2.lastTurn), c.turn.Due.Compare(c2.turn.Due), cmp.Compare(c.String(), c2.String())) < 0

@@ -107,7 +107,7 @@ func (b build) toolchain() (string, error) {
 func (b build) compile(p v1.Platform, toolchain, file string) error {
 	linked := "-s -w -buildid= -X github.com/capwin/cluster-api-provider-windows/internal/version.release=" + b.version
 	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", linked, "-o", file, "."}
-	command := exec.Command("go", arguments...) //nolint:noctx,gosec // because main has no context, and the arguments are ours
+	command := exec.Command("go", arguments...)
 	command.Dir = b.source
 	// Only these settings of the environment can change the bytes.
 	command.Env = append(slices.DeleteFunc(os.Environ(), changesBytes), "CGO_ENABLED=0", "GOWORK=off", "GOTOOLCHAIN="+toolchain,

@@ -174,7 +174,7 @@ func helper(t *testing.T) {
 	folder := t.TempDir()
 	script := "#!/bin/sh\ncat >/dev/null\necho '{\"Username\": \"pusher\", \"Secret\": \"s3cret\"}'\n"
 	program := filepath.Join(folder, "docker-credential-capwin-test")
-	expect.OK(t, os.WriteFile(program, []byte(script), 0o700)) //nolint:gosec // because it is a program
+	expect.OK(t, os.WriteFile(program, []byte(script), 0o700))
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 

@@ -81,5 +81,5 @@ const notOurs = "NotPaused"
 // row is a line of a table. A bar would end its cell.
 func (r reason) row(name string) string {
 	cell := strings.NewReplacer("|", `\|`)
-	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, cell.Replace(r.meaning), cell.Replace(r.cause), cell.Replace(r.command))
+	return fmt.Sprintf("| %#q | %s | %s | %s |\n", name, cell.Replace(r.meaning), cell.Replace(r.cause), cell.Replace(r.command))
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// Each fault of test/upstream/powershell/mutants.txt has its place in the scripts as they are: `make test-mutants` cannot put in another.
+// Each fault of test/upstream/powershell/mutants.txt has its place in the scripts as they are: `make test-mutants` cannot put in
+// another.
 func TestMutantsHaveAPlace(t *testing.T) {
 	count := 0
 	text := string(expect.Got(os.ReadFile("../../test/upstream/powershell/mutants.txt"))(t))

@@ -39,8 +39,9 @@ type namespace struct {
 
 func newNamespace(atOnce int) *namespace {
 	return &namespace{
-		bucket: rate.NewLimiter(perSecond, burst), waits: map[types.NamespacedName]bool{}, paidUntil: map[types.NamespacedName]time.Time{},
-		credit: time.Duration(max(atOnce-1, 0)) * pause,
+		bucket: rate.NewLimiter(perSecond, burst), waits: map[types.NamespacedName]bool{},
+		paidUntil: map[types.NamespacedName]time.Time{},
+		credit:    time.Duration(max(atOnce-1, 0)) * pause,
 	}
 }
 

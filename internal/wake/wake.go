@@ -2,10 +2,11 @@
 // queue. A caller may rely on this:
 //
 //   - Wake returns at once and calls none of the caller's code, so it may be called with any lock held.
-//   - A key passes at once, and the same one again after a second, or without a wait as often as the Pacer allows. Of a namespace, burst keys pass without a wait, and then
-//     perSecond in each second; those that have not passed in the last minute go first. No namespace holds back the keys of another.
-//   - A key that waits is kept once. Of a namespace, mostWaiting wait at most; more are dropped, because each machine is looked at
-//     every few minutes anyway.
+//   - A key passes at once, and the same one again after a second, or without a wait as often as the Pacer allows. Of a
+//     namespace, burst keys pass without a wait, and then perSecond in each second; those that have not passed in the last
+//     minute go first. No namespace holds back the keys of another.
+//   - A key that waits is kept once. Of a namespace, mostWaiting wait at most; more are dropped, because each machine is looked
+//     at every few minutes anyway.
 package wake
 
 import (

@@ -23,7 +23,8 @@ var clocked = map[string][]string{
 	},
 	"it plays a program that does something again and again": {
 		"internal/cloud/azure/contract_test.go ticks",
-		"test/suites/cost/azure/life_test.go restart", "test/suites/frontdoor/calico_test.go run", "test/suites/frontdoor/cloudprovider_test.go repeat",
+		"test/suites/cost/azure/life_test.go restart", "test/suites/frontdoor/calico_test.go run",
+		"test/suites/frontdoor/cloudprovider_test.go repeat",
 		"test/suites/frontdoor/watch_test.go watch", "test/suites/security/crowd/server_test.go withoutPause",
 	},
 	"it plays a server that is slow": {
@@ -34,7 +35,8 @@ var clocked = map[string][]string{
 		"internal/cloud/vsphere/proved_test.go goes", "internal/cloud/vsphere/vcenter_test.go prompt",
 	},
 	"it measures, and its figure is of a time": {
-		"test/suites/cost/azure/life_test.go TestSecondProcess", "test/suites/cost/large_test.go outage", "test/suites/cost/stage_test.go await",
+		"test/suites/cost/azure/life_test.go TestSecondProcess", "test/suites/cost/large_test.go outage",
+		"test/suites/cost/stage_test.go await",
 		"test/suites/linux/keeper_figures_test.go watched",
 	},
 	"it bounds a hang alone": {

@@ -1,9 +1,7 @@
 package repo
 
 import (
-	"bufio"
 	"flag"
-
 	"go/ast"
 	"os"
 	"os/exec"
@@ -128,11 +126,9 @@ func (c create) run(t *testing.T) map[string]blocks {
 	if err != nil || !strings.Contains(string(printed), "--- PASS") {
 		t.Fatalf("%s: %v\n%s", c.test, err, printed)
 	}
-	file := expect.Got(os.Open(profile))(t)
-	defer file.Close()
 	ran := map[string]blocks{}
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if m := covered.FindStringSubmatch(lines.Text()); m != nil {
+	for line := range strings.Lines(string(expect.Got(os.ReadFile(profile))(t))) {
+		if m := covered.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 			first, _ := strconv.Atoi(m[2]) // the expression has taken digits alone
 			last, _ := strconv.Atoi(m[3])
 			ran[m[1]] = append(ran[m[1]], piece{first, last})

@@ -85,7 +85,8 @@ var rooms = []room{
 	{folder: "cmd/clusterctl-windows/conflicts", may: []string{"api", "internal/cloud", "cmd/clusterctl-windows/objects"}},
 	{folder: "cmd/clusterctl-windows/topology", may: []string{"api", "cmd/clusterctl-windows/objects"}},
 	{folder: "cmd/clusterctl-windows/preview", may: []string{
-		"api", "bootstrap", "internal/cloud", "cmd/clusterctl-windows/conflicts", "cmd/clusterctl-windows/objects", "cmd/clusterctl-windows/topology",
+		"api", "bootstrap", "internal/cloud", "cmd/clusterctl-windows/conflicts", "cmd/clusterctl-windows/objects",
+		"cmd/clusterctl-windows/topology",
 		"controllers/addresses/adapters", "controllers/inherit", "controllers/owner", "controllers/refusals",
 	}},
 	{folder: "cmd/clusterctl-windows/addons", may: []string{
@@ -93,7 +94,8 @@ var rooms = []room{
 	}},
 	{folder: "cmd/clusterctl-windows/words", may: []string{"bootstrap/plan"}},
 	{folder: "cmd/clusterctl-windows/diff", may: []string{
-		"bootstrap/plan", "cmd/clusterctl-windows/objects", "cmd/clusterctl-windows/preview", "cmd/clusterctl-windows/summary", "cmd/clusterctl-windows/words",
+		"bootstrap/plan", "cmd/clusterctl-windows/objects", "cmd/clusterctl-windows/preview", "cmd/clusterctl-windows/summary",
+		"cmd/clusterctl-windows/words",
 	}},
 	{folder: "cmd/clusterctl-windows/summary", may: []string{
 		"api", "bootstrap", "bootstrap/plan", "cmd/clusterctl-windows/preview", "cmd/clusterctl-windows/words",

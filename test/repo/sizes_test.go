@@ -57,17 +57,18 @@ func TestSizes(t *testing.T) {
 		lines += s.lines
 		inRoom[s.folder]++
 		ast.Inspect(s.file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncDecl:
-				f := function{name: s.path + " " + n.Name.Name, lines: s.span(n)}
-				if within(s.folder, besideProduct...) {
-					programs = append(programs, f)
-				} else {
-					product = append(product, f)
-				}
-				tooMuch(f.name, "lines", f.lines, longestFunction)
-				tooMuch(f.name, "parameters", n.Type.Params.NumFields(), mostParameters)
+			declaration, is := n.(*ast.FuncDecl)
+			if !is {
+				return true
 			}
+			f := function{name: s.path + " " + declaration.Name.Name, lines: s.span(declaration)}
+			if within(s.folder, besideProduct...) {
+				programs = append(programs, f)
+			} else {
+				product = append(product, f)
+			}
+			tooMuch(f.name, "lines", f.lines, longestFunction)
+			tooMuch(f.name, "parameters", declaration.Type.Params.NumFields(), mostParameters)
 			return true
 		})
 	}

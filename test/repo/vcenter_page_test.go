@@ -38,8 +38,8 @@ func TestVCenterPrivileges(t *testing.T) {
 	}
 }
 
-// The third list is what the provider of Linux machines takes, which a test of test/suites/frontdoor runs with exactly that. Its role is
-// for both providers.
+// The third list is what the provider of Linux machines takes, which a test of test/suites/frontdoor runs with exactly that. Its
+// role is for both providers.
 func TestLinuxPrivileges(t *testing.T) {
 	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
 	_, section, _ := strings.Cut(page, "\n## For the Linux machines\n")

@@ -126,7 +126,8 @@ func TestVersionsOfRights(t *testing.T) {
 		t.Fatal("rights.sh names no versions")
 	}
 	pinned := moduleVersions(t, "test/repo/tools")["k8s.io/kubernetes"]
-	page := strings.Join(strings.Fields(string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "contributing", "permissions.md")))(t))), " ")
+	text := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "contributing", "permissions.md")))(t))
+	page := strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
 		"on a real API server of Kubernetes " + pinned + ".", "on " + found[1] + ", " + pinned + " and " + found[2] + ",",
 	} {

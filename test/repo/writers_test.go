@@ -22,7 +22,8 @@ func TestOnlyKeepWrites(t *testing.T) {
 	calls := []string{"Create", "Update", "Patch", "Apply", "Delete", "DeleteAllOf"}
 	found := map[string]bool{}
 	for _, s := range sources(t) {
-		if s.isTest || !within(s.folder, "controllers", "internal/workload", "internal/policies", "internal/placement", "internal/manager") {
+		if s.isTest || !within(s.folder, "controllers", "internal/workload", "internal/policies", "internal/placement",
+			"internal/manager") {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

@@ -25,7 +25,8 @@ import (
 )
 
 // cluster is a workload cluster in memory, on the clock of a bubble: an API server, a scheduler that has room, kubelets that
-// start a pod within two seconds, and a network. Each part can fail alone. test/suites/lab has the real API server and pods that run.
+// start a pod within two seconds, and a network. Each part can fail alone. test/suites/lab has the real API server and pods that
+// run.
 type cluster struct {
 	nodes []corev1.Node
 	// earlier are namespaces that are there before.

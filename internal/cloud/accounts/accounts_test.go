@@ -32,7 +32,9 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, world: &fake.World{}, keys: make(chan cloud.Key, 5000)}
 	start := time.Now()
-	s.Register = &Register{Changed: cloudtest.Into(s.keys), Now: func() time.Time { return start.Add(time.Duration(s.later.Load())) }}
+	s.Register = &Register{
+		Changed: cloudtest.Into(s.keys), Now: func() time.Time { return start.Add(time.Duration(s.later.Load())) },
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Start(ctx) }()

@@ -20,8 +20,8 @@ import (
 const kept = 24 * time.Hour
 
 // Program puts a program of the module that lies in root at this path, with these values of variables, such as
-// internal/manager.azureSpeed=10 after the name of the module. What an earlier call has made of the same sources is used again: linking a manager takes seconds of a
-// processor, and a run of all tests asks for it a dozen times.
+// internal/manager.azureSpeed=10 after the name of the module. What an earlier call has made of the same sources is used again:
+// linking a manager takes seconds of a processor, and a run of all tests asks for it a dozen times.
 func Program(ctx context.Context, root, pkg, path string, values ...string) error {
 	key, err := sources(root, append([]string{pkg}, values...))
 	if err != nil {

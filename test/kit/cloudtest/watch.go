@@ -55,7 +55,8 @@ func (l *listener) note(keys ...cloud.Key) {
 	}
 }
 
-// Into sends the keys of a watch to a channel, those of a call once. It must have room for them, or a reader that waits for nothing.
+// Into sends the keys of a watch to a channel, those of a call once. It must have room for them, or a reader that waits for
+// nothing.
 func Into(keys chan<- cloud.Key) func(...cloud.Key) {
 	return func(all ...cloud.Key) {
 		for key := range sets.New(all...) {

@@ -1,5 +1,6 @@
-// Package permissions keeps the table in docs/contributing/permissions.md of what the accounts of our managers may do: who needs it, the policy
-// that bounds it, and a call that proves it. The tests that see these calls compare the table with them; test/suites/lab writes it.
+// Package permissions keeps the table in docs/contributing/permissions.md of what the accounts of our managers may do: who needs
+// it, the policy that bounds it, and a call that proves it. The tests that see these calls compare the table with them;
+// test/suites/lab writes it.
 package permissions
 
 import (

@@ -242,7 +242,8 @@ func (n asNodes) syncAsKubeProxy(t *testing.T) {
 	}
 }
 
-// startKubeProxy starts the kube-proxy that test/upstream/programs/kubeproxy.sh builds: its own files for Windows with a stand-in for HNS.
+// startKubeProxy starts the kube-proxy that test/upstream/programs/kubeproxy.sh builds: its own files for Windows with a stand-in
+// for HNS.
 func startKubeProxy(t *testing.T, login *rest.Config, path string) *process {
 	t.Helper()
 	kubeconfig := clientcmdapi.NewConfig()

@@ -5,8 +5,8 @@
 // bool that is the other one. All faults of a room are in one program, which an environment variable tells which one is on: a
 // room is built once for each of its guards. The tree stays as it is, because Go compiles the faults over it.
 //
-// test/kit/proved/mutants.sh and test/upstream/powershell/mutants.sh have tables of faults that were chosen, for what decides whose a VM is
-// and for the scripts.
+// test/kit/proved/mutants.sh and test/upstream/powershell/mutants.sh have tables of faults that were chosen, for what decides
+// whose a VM is and for the scripts.
 //
 //	main.go     flags, and what is printed
 //	rooms.go    rooms.txt: rooms and their guards; equivalents.txt: faults that change nothing

@@ -80,8 +80,8 @@ func checkNeeds(gates map[string]bool, kubernetes string) error {
 	return nil
 }
 
-// refusal is a rule by which a kubelet on Windows exits, with its words. The files of test/upstream/kubelet/testdata/refused are what a
-// real one was asked.
+// refusal is a rule by which a kubelet on Windows exits, with its words. The files of test/upstream/kubelet/testdata/refused are
+// what a real one was asked.
 type refusal struct {
 	holds bool
 	words string

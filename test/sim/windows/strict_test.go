@@ -8,8 +8,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// The rows of the table in test/upstream/powershell/README.md, as far as Go asks for what they are about: a caller gets an error where a
-// command of Windows writes an error record, and an exit code where a program ends with one.
+// The rows of the table in test/upstream/powershell/README.md, as far as Go asks for what they are about: a caller gets an error
+// where a command of Windows writes an error record, and an exit code where a program ends with one.
 func TestAsStrictAsWindows(t *testing.T) {
 	t.Parallel()
 	for row, c := range map[string]struct {

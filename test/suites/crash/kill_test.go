@@ -121,7 +121,7 @@ func TestSteady(t *testing.T) {
 	if after-before < looks {
 		t.Errorf("%d looks, want %d at least", after-before, looks)
 	}
-	for _, reads := range []map[string]int{want, got} { // of credentials, by the clock, whatever is looked at; test/suites/cost counts them
+	for _, reads := range []map[string]int{want, got} { // by the clock: test/suites/cost counts them
 		delete(reads, "management GET secrets")
 	}
 	expect.Same(t, "looking again costs reads", want, got)

@@ -67,7 +67,7 @@ func (s *story) assertPermissions() {
 	if *update {
 		s.must(permissions.Write(table))
 	}
-	const renew = "permissions in docs/contributing/permissions.md; write them with: go test ./test/suites/lab -run TestLifeOfAPool -update"
+	const renew = "permissions in docs/contributing/permissions.md; write: go test ./test/suites/lab -run TestLifeOfAPool -update"
 	expect.Same(s, renew, table, expect.Got(permissions.Read())(s))
 }
 

@@ -36,7 +36,7 @@ var notRun = map[string]string{
 	"export USE_AZURE_CLI_AUTH=":       "needs Azure, and the network; packer makes a VM there",
 	"export CAPWIN_AZURE_IDENTITIES":   "needs Azure's provider; test/suites/release installs ours with the variable",
 	"kubectl get cluster,azurecluster": "needs Azure; the same check runs in internal/cloud/azure",
-	`kubectl --namespace "$NAMESPACE" delete cluster "$CLUSTER"`: "would end the Cluster of the other pages; test/suites/frontdoor " +
+	`kubectl --namespace "$NAMESPACE" delete cluster "$CLUSTER"`: "would end the Cluster of other pages; test/suites/frontdoor " +
 		"deletes such a Cluster",
 	"openssl s_client": "the vCenter of the lab has another port",
 	"clusterctl windows smoke --kubeconfig workload.kubeconfig": "needs kube-proxy on the node; TestSmoke runs it where one is",
@@ -56,7 +56,7 @@ var notRun = map[string]string{
 	`kubectl --namespace "$NAMESPACE" annotate helmchartproxies`: "needs the Helm provider, which TestOneCommand has",
 	`kubectl --kubeconfig other.kubeconfig --namespace "$NAMESPACE" annotate helmchartproxies`: "needs a second management " +
 		"cluster, which TestOneCommand has",
-	`kubectl --namespace "$NAMESPACE" patch secret "$CLUSTER"`: "is for a cluster of a flavor; TestClasses of test/suites/release runs it",
+	`kubectl --namespace "$NAMESPACE" patch secret "$CLUSTER"`: "is for a flavor's cluster; TestClasses in suites/release runs it",
 }
 
 // wantPrinted is what blocks print, by their first words.

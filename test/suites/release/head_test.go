@@ -23,7 +23,8 @@ import (
 func (u user) wantCommandsOfTheHead(management *servers.Management) {
 	u.t.Helper()
 	u.kubectl(management, nil, "create", "namespace", "head")
-	head, _, _ := strings.Cut(string(expect.Got(os.ReadFile("../../../templates/cluster-template-windows.yaml"))(u.t)), "apiVersion:")
+	template := string(expect.Got(os.ReadFile("../../../templates/cluster-template-windows.yaml"))(u.t))
+	head, _, _ := strings.Cut(template, "apiVersion:")
 	var script []string
 	within := false
 	for line := range strings.Lines(head) {

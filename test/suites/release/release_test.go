@@ -85,7 +85,8 @@ func writeRelease(t *testing.T) (repository string) {
 	t.Helper()
 	repository = t.TempDir()
 	touch(t, "../../../config", "../../../templates", "../../../metadata.yaml")
-	run(t, nil, "go", "run", "../../../hack/release", "-source", "../../..", "-version", version, "-image", image, "-out", repository)
+	run(t, nil, "go", "run", "../../../hack/release", "-source", "../../..", "-version", version, "-image", image,
+		"-out", repository)
 	return repository
 }
 

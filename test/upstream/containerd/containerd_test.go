@@ -88,8 +88,9 @@ func TestSettingsAreSeen(t *testing.T) {
 	}
 }
 
-// From 2.3.5 on containerd takes our drop-in of version 3 beside a config.toml of version 2, and its settings are in effect. Before,
-// it did not start ("drop-in config version 3 higher than root config version 2"), which is why the plan asks before it restarts it.
+// From 2.3.5 on containerd takes our drop-in of version 3 beside a config.toml of version 2, and its settings are in effect.
+// Before, it did not start ("drop-in config version 3 higher than root config version 2"), which is why the plan asks before it
+// restarts it.
 func TestOldConfiguration(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "conf.d", "10-capwin.toml"), "version = 3\noom_score = 7\n")

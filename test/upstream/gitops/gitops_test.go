@@ -1,5 +1,5 @@
-// Package gitops evaluates the health checks of docs/day-two.md as Argo CD and Flux do. It is a module of its own, because nothing
-// else needs the languages of those checks.
+// Package gitops evaluates the health checks of docs/day-two.md as Argo CD and Flux do. It is a module of its own, because
+// nothing else needs the languages of those checks.
 package gitops
 
 import (

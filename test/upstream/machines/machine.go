@@ -1,8 +1,8 @@
-// Package machines lives whole lives of rendered machines by the scripts that nodes run, in a PowerShell and the stand-ins'
-// world of test/upstream/powershell: all golden plans, and machines that a generator renders. The user data of each is unpacked as
+// Package machines lives whole lives of rendered machines by the scripts that nodes run, in a PowerShell and the stand-ins' world
+// of test/upstream/powershell: all golden plans, and machines that a generator renders. The user data of each is unpacked as
 // cloudbase-init does it, the loader is started on it, its task starts the packed agent, and Windows starts again until the
-// bootstrap has ended, and twice after. Then programs fail, commands throw, and the power goes. `make test-machines` runs all
-// of it.
+// bootstrap has ended, and twice after. Then programs fail, commands throw, and the power goes. `make test-machines` runs all of
+// it.
 package machines
 
 import (

@@ -1,6 +1,6 @@
 // Package twins holds the two interpreters of plans against each other: the scripts that nodes run (bootstrap/scripts, by a
-// PowerShell, in the stand-ins of test/upstream/powershell) and the one of the lab (test/sim/agent, on its simulated Windows). It makes
-// plans and worlds that docs/plan.md allows, has both carry out each, and compares what becomes of the machine.
+// PowerShell, in the stand-ins of test/upstream/powershell) and the one of the lab (test/sim/agent, on its simulated Windows). It
+// makes plans and worlds that docs/plan.md allows, has both carry out each, and compares what becomes of the machine.
 package twins
 
 import (
@@ -41,8 +41,8 @@ func (c *Case) vector() []byte {
 	return []byte(encode(tree{"name": fmt.Sprintf("twins-%d-%d", c.Seed, c.Number), "world": c.World, "plan": c.Plan}))
 }
 
-// nodeVector is the case as test/upstream/powershell/world.ps1 reads it: the plan is a text with the real paths below base, so that
-// nothing but the node's own script reads its numbers and its texts.
+// nodeVector is the case as test/upstream/powershell/world.ps1 reads it: the plan is a text with the real paths below base, so
+// that nothing but the node's own script reads its numbers and its texts.
 func (c *Case) nodeVector(base string) []byte {
 	return []byte(encode(tree{"world": c.World, "planText": encode(realTree(c.Plan, base, false))}))
 }

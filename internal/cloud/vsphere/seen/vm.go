@@ -30,7 +30,8 @@ const (
 
 	// MarkUserData holds what became of the user data: given with the clone, and taken away once.
 	MarkUserData        = "capwin.userData"
-	Given, Taken        = "given", "taken"
+	Given               = "given"
+	Taken               = "taken"
 	UserDataKey         = "guestinfo.userdata"
 	UserDataEncodingKey = "guestinfo.userdata.encoding"
 
@@ -104,6 +105,7 @@ var (
 	GuestPaths = slices.Sorted(maps.Keys(guestSetters))
 )
 
+// Set takes over a property of the VM, by its path.
 func (s *VM) Set(path string, value any) {
 	set := setters[path]
 	if set == nil {
@@ -165,6 +167,7 @@ func option(value any) string {
 	return text
 }
 
+// Off reports whether the VM is switched off.
 func (s *VM) Off() bool { return s.Power == types.VirtualMachinePowerStatePoweredOff }
 
 // Started says that the VM is on or suspended.
@@ -246,6 +249,7 @@ func (s *VM) ips() []string {
 // maxState is longer than all states of a connection.
 const maxState = 32
 
+// Reached returns an error if the vCenter has no connection to the VM.
 func Reached(s *VM) error {
 	if s.Readable() && s.Connection == types.VirtualMachineConnectionStateConnected {
 		return nil
