@@ -1,6 +1,6 @@
 <#
-What a machine has around the stand-ins of test/upstream/powershell: dot-source it behind them, in the scope of the agent. Its programs answer
-by programs.ps1; one may fail, and each file that is written has its moments.
+What a machine has around the stand-ins of test/upstream/powershell: dot-source it behind them, in the scope of the agent. Its
+programs answer by programs.ps1; one may fail, and each file that is written has its moments.
 #>
 Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'

@@ -1,7 +1,7 @@
 <#
-The programs of a node's image, as far as plans start them, over the stand-ins of test/upstream/powershell. An answer follows from the world:
-from the registry, the files, the services, and from $World.node, which the Go side makes of the plan. It is a table: what the program
-prints, its exit code, and what it does to the machine, which happens only when nothing has failed before.
+The programs of a node's image, as far as plans start them, over the stand-ins of test/upstream/powershell. An answer follows from the
+world: from the registry, the files, the services, and from $World.node, which the Go side makes of the plan. It is a table: what the
+program prints, its exit code, and what it does to the machine, which happens only when nothing has failed before.
 #>
 Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
