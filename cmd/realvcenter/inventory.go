@@ -62,7 +62,7 @@ func readEarlier(file string) (earlier report, err error) {
 var cloneIdentity = check{
 	name:   "clone-identity",
 	effect: "makes a VM as the product does, and reads its UUIDs and marks",
-	relies: "cloneSpec in internal/cloud/vsphere/clonespec.go; byID in look.go",
+	relies: "CloneSpec in internal/cloud/vsphere/request/clonespec.go; byID in internal/cloud/vsphere/look.go",
 	decides: "config.uuid and config.instanceUuid are those of the clone's spec, the marks are there, and FindByUuid " +
 		"finds the VM at once",
 	means: "The provider ID of the Node would not be that of the VM, and a VM might not be found again: do not use " +
@@ -89,7 +89,7 @@ var cloneIdentity = check{
 var adapters = check{
 	name:    "adapters-connected",
 	effect:  "reads the network adapters of the VM",
-	relies:  "adapterChanges in internal/cloud/vsphere/adapters.go",
+	relies:  "AdapterChanges in internal/cloud/vsphere/request/adapters.go",
 	decides: "each adapter is connected and starts connected",
 	means:   "A node comes up without a network: GuestSilent or a join that fails. Send us what the template's adapters have.",
 	run: func(ctx context.Context, r *runner) outcome {
@@ -125,7 +125,7 @@ const checkKey = "guestinfo.capwin.check"
 var keyedPushes = check{
 	name:   "keyed-pushes",
 	effect: "watches single keys of extraConfig of the VM, and writes to them",
-	relies: "setters and paths in internal/cloud/vsphere/vm.go; Watch in watch.go",
+	relies: "setters and paths in internal/cloud/vsphere/seen/vm.go; Watch in internal/cloud/vsphere/watch.go",
 	decides: "the filter is not refused, a change comes under the path that was asked for, other keys wake it for " +
 		"nothing, and the product sees it",
 	means: "The product does not see what guests report: phases are missing and machines are GuestSilent. If the filter is " +

@@ -15,7 +15,7 @@ func isError(err, target error) bool { return errors.Is(err, target) }
 var powerOn = check{
 	name:    "power-on",
 	effect:  "reads which tasks switched the VM on, and whether DRS had a part in it",
-	relies:  "nextWithVM in internal/cloud/vsphere/next.go: a VM that was just cloned is given time to be switched on",
+	relies:  "withVM in internal/cloud/vsphere/next/next.go: a VM that was just cloned is given time to be switched on",
 	decides: "the VM was switched on once: no task that switches it on has failed, and no two have succeeded",
 	means: "The product and DRS switch a VM on at the same time: a task TaskInProgress fails in the vCenter, and " +
 		"CloudReachable flaps.",

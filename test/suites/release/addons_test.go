@@ -62,7 +62,7 @@ func TestAddonsOfTheFlavors(t *testing.T) {
 func addonsIn(t *testing.T, flavor string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	text := string(expect.Got(os.ReadFile("../../templates/cluster-template-" + flavor + ".yaml"))(t))
+	text := string(expect.Got(os.ReadFile("../../../templates/cluster-template-" + flavor + ".yaml"))(t))
 	for object := range strings.SplitSeq(strings.ReplaceAll(text, ":=${REQUIRED_ON_VSPHERE}", ""), "\n---\n") {
 		kind := regexp.MustCompile(`(?m)^kind: (ClusterResourceSet|HelmChartProxy|ConfigMap)$`).FindStringSubmatch(object)
 		name := regexp.MustCompile(`(?m)^ {2}name: "(.*)"$`).FindStringSubmatch(object)

@@ -39,7 +39,7 @@ var (
 func TestAwkwardValues(t *testing.T) {
 	u := offline(t)
 	for _, flavor := range flavors(t, filepath.Dir(u.config)) {
-		body := string(expect.Got(os.ReadFile("../../templates/cluster-template-" + flavor + ".yaml"))(t))
+		body := string(expect.Got(os.ReadFile("../../../templates/cluster-template-" + flavor + ".yaml"))(t))
 		texts := map[string]bool{}
 		for _, used := range variable.FindAllStringSubmatch(body, -1) {
 			if !slices.Contains(slices.Concat(numbers, names, fromFlags), used[1]) {

@@ -46,7 +46,7 @@ func TestMissingVariables(t *testing.T) {
 func TestNothingSet(t *testing.T) {
 	u := offline(t)
 	for _, cloud := range []string{"vsphere", "azure"} {
-		body := string(expect.Got(os.ReadFile("../../templates/cluster-template-windows-" + cloud + ".yaml"))(t))
+		body := string(expect.Got(os.ReadFile("../../../templates/cluster-template-windows-" + cloud + ".yaml"))(t))
 		var missing []string
 		for _, used := range regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`).FindAllStringSubmatch(body, -1) {
 			hasDefault := strings.Contains(body, used[1]+":=") // in another place, for what depends on it
@@ -93,7 +93,7 @@ func TestListedVariables(t *testing.T) {
 	for _, flavor := range flavors(t, filepath.Dir(u.config)) {
 		listed := string(u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace",
 			"default", "--flavor", flavor, "--list-variables"))
-		body := string(expect.Got(os.ReadFile("../../templates/cluster-template-" + flavor + ".yaml"))(t))
+		body := string(expect.Got(os.ReadFile("../../../templates/cluster-template-" + flavor + ".yaml"))(t))
 		for _, used := range variable.FindAllStringSubmatch(body, -1) {
 			if !slices.Contains(unset, used[1]) && !regexp.MustCompile(`(?m)^  - `+used[1]+`\b`).MatchString(listed) {
 				t.Errorf("flavor %s: %s is not listed in\n%s", flavor, used[1], listed)
