@@ -35,8 +35,8 @@ func readAuthority(field string, data []byte) (authority, error) {
 		}
 		found.pins = append(found.pins, "sha256:"+hex.EncodeToString(digest[:]))
 	}
-	if only := certificates[0]; len(certificates) == 1 && bytes.Equal(only.RawIssuer, only.RawSubject) {
-		found.root = only.Raw
+	if ca := certificates[0]; len(certificates) == 1 && bytes.Equal(ca.RawIssuer, ca.RawSubject) {
+		found.root = ca.Raw
 	}
 	return found, nil
 }

@@ -11,19 +11,19 @@ import (
 // it would create pods in networks that are about to be removed. handOver turns its automatic start off. Otherwise Windows starts
 // it, and our task starts it again if DHCP has given the node another address.
 func (n *node) everyBoot(parts []step.Part) []plan.Step {
-	var before, after []plan.Step
-	for _, own := range parts {
-		before, after = append(before, own.EveryBoot...), append(after, own.AfterBoot...)
+	var early, late []plan.Step
+	for _, part := range parts {
+		early, late = append(early, part.EveryBoot...), append(late, part.AfterBoot...)
 	}
 	measured := n.network.AddressAgain()
-	if len(before) == 0 {
-		return slices.Concat(measured, n.kubelet.Restarted(), after)
+	if len(early) == 0 {
+		return slices.Concat(measured, n.kubelet.Restarted(), late)
 	}
 	waits := kubeletState("kubelet-waits", plan.ServiceStopped)
 	waits.Optional = true
 	goesOn := kubeletState("kubelet-goes-on", plan.ServiceRunning)
 	goesOn.Always = true
-	return slices.Concat([]plan.Step{waits}, before, measured, n.kubelet.Readdressed(), []plan.Step{goesOn}, after)
+	return slices.Concat([]plan.Step{waits}, early, measured, n.kubelet.Readdressed(), []plan.Step{goesOn}, late)
 }
 
 // handOver is the last part of a bootstrap: from the next boot on, everyBoot starts the kubelet instead of Windows,
@@ -31,7 +31,7 @@ func (n *node) everyBoot(parts []step.Part) []plan.Step {
 // bootstrap does not run everyBoot.
 func handOver(parts []step.Part) step.Part {
 	var p step.Part
-	if !slices.ContainsFunc(parts, func(own step.Part) bool { return len(own.EveryBoot) > 0 }) {
+	if !slices.ContainsFunc(parts, func(part step.Part) bool { return len(part.EveryBoot) > 0 }) {
 		return p
 	}
 	p.Add(step.PhasePostJoin,

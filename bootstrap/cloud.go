@@ -19,12 +19,12 @@ const (
 // GuestInfoReportKey is the guestinfo variable that a node on vSphere writes its reports to.
 const GuestInfoReportKey = "guestinfo.capwin.report"
 
-// cloud says how user data reaches a node, and how reports leave it.
+// cloud has how user data reaches a node, and how reports leave it.
 type cloud struct {
 	channels []plan.Channel
 	// erase lists the copies of the user data that an image of this cloud keeps.
 	erase []plan.Value
-	// carries tells whether the cloud carries so much user data.
+	// carries reports whether the cloud carries so much user data.
 	carries     func(userData []byte) bool
 	limit       string
 	waitSeconds int // that cloudbase-init waits for us
@@ -42,8 +42,8 @@ var vSphereCloud = cloud{
 	waitSeconds: 60,
 }
 
-// azureCloud: the host agent is told of failures only, and comes first because Azure acts on them. The serial ports are told
-// everything. Boot diagnostics keep the log of COM1, which Windows often holds for its own console; image-builder uses COM2.
+// azureCloud: the host agent gets failures only, and comes first because Azure acts on them. The serial ports get everything.
+// Boot diagnostics keep the log of COM1, which Windows often holds for its own console; image-builder uses COM2.
 var azureCloud = cloud{
 	channels: []plan.Channel{
 		{Do: plan.ChannelAzure, URL: "http://168.63.129.16"},
@@ -54,7 +54,7 @@ var azureCloud = cloud{
 	carries: func(userData []byte) bool { return len(userData) <= maxCustomDataBytes },
 	limit:   "the 65535 bytes that Azure accepts as custom data",
 
-	// A failure counts there only until cloudbase-init has said that the machine is ready; a join ends well within this time.
+	// A failure counts there only until cloudbase-init has reported that the machine is ready; a join ends well within this time.
 	waitSeconds: 900,
 	isAzure:     true,
 }

@@ -43,16 +43,16 @@ type customScript struct {
 	seconds    int
 }
 
-func readCustom(spec bootstrapv1.Custom, from step.Contents, deadlineSeconds int) (custom, error) {
+func readCustom(spec bootstrapv1.Custom, contents step.Contents, deadlineSeconds int) (custom, error) {
 	var c custom
 	var err error
-	if c.files, err = readFiles(spec.Files, from); err != nil {
+	if c.files, err = readFiles(spec.Files, contents); err != nil {
 		return c, err
 	}
-	if c.preJoin, err = readScripts("preJoin", step.PhasePreJoin, spec.PreJoin, from); err != nil {
+	if c.preJoin, err = readScripts("preJoin", step.PhasePreJoin, spec.PreJoin, contents); err != nil {
 		return c, err
 	}
-	if c.postJoin, err = readScripts("postJoin", step.PhasePostJoin, spec.PostJoin, from); err != nil {
+	if c.postJoin, err = readScripts("postJoin", step.PhasePostJoin, spec.PostJoin, contents); err != nil {
 		return c, err
 	}
 	if c.everyBoot, err = readBootScripts(spec.EveryBoot); err != nil {
@@ -106,7 +106,7 @@ func (c custom) checkKubeletStart(start plan.Start) error {
 		bootstrapv1.ServiceStartAutomaticDelayed)
 }
 
-func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFile, error) {
+func readFiles(wanted []bootstrapv1.CustomFile, contents step.Contents) ([]customFile, error) {
 	seen := map[string]bool{}
 	var files []customFile
 	for i, file := range wanted {
@@ -119,7 +119,7 @@ func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFil
 			return nil, step.Invalid(field, "path %q is used twice; remove one of the two files", file.Path)
 		}
 		seen[lower] = true
-		read, err := from.Content(field, file.Content, file.ContentFrom)
+		read, err := contents.Content(field, file.Content, file.ContentFrom)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func fileAccess(field string, wanted bootstrapv1.FileAccess, secret bool) (plan.
 	return "", step.Invalid(field, "access %q is not valid; use Administrators or Inherited", wanted)
 }
 
-func readScripts(hook, phase string, wanted []bootstrapv1.CustomScript, from step.Contents) ([]customScript, error) {
+func readScripts(hook, phase string, wanted []bootstrapv1.CustomScript, contents step.Contents) ([]customScript, error) {
 	seen := map[string]bool{}
 	var scripts []customScript
 	for i, script := range wanted {
@@ -152,11 +152,11 @@ func readScripts(hook, phase string, wanted []bootstrapv1.CustomScript, from ste
 		if err := step.CheckName(field, script.Name, seen); err != nil {
 			return nil, err
 		}
-		suffix, known := scriptSuffixes[script.Type]
-		if !known {
+		suffix, ok := scriptSuffixes[script.Type]
+		if !ok {
 			return nil, step.Invalid(field, "type %q is not valid; use PowerShell or Cmd", script.Type)
 		}
-		read, err := from.Content(field, script.Content, script.ContentFrom)
+		read, err := contents.Content(field, script.Content, script.ContentFrom)
 		if err != nil {
 			return nil, err
 		}
@@ -215,8 +215,8 @@ func marked(path string, content []byte) []byte {
 	return append([]byte(utf8Mark), content...)
 }
 
-// addTo writes a script where only administrators can read it, and runs it, unchanged but for a byte order mark. All scripts
-// are erased at the end. What a script from a Secret prints is not told, because PowerShell shows the line that failed.
+// addTo writes a script where only administrators can read it, and runs it, unchanged but for a byte order mark. All scripts are
+// erased at the end. What a script from a Secret prints is not reported, because PowerShell shows the line that failed.
 func (s customScript) addTo(p *step.Part, phase, reason string) {
 	p.Add(phase, s.write(), s.run(reason))
 	p.Redact = append(p.Redact, s.content.SecretText()...)

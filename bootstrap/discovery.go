@@ -158,8 +158,8 @@ func discoveredCluster(data []byte) (map[string]any, error) {
 	}
 	cluster := file.Clusters[0].Cluster
 	for _, key := range step.SortedKeys(cluster) {
-		if instead := notOfDiscovery[key]; instead != "" {
-			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, instead)
+		if advice := notOfDiscovery[key]; advice != "" {
+			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, advice)
 		}
 		if key != serverKey && key != authorityKey {
 			return nil, step.Invalid(discoveryField,

@@ -12,7 +12,7 @@ func tooEarly(in Input) error {
 		return errors.New("render: Cluster, Machine, WindowsMachine and WindowsBootstrapConfig are required")
 	}
 	spec, name := in.WindowsMachine.Spec, in.WindowsMachine.Status.ComputerName
-	for _, must := range []struct {
+	for _, rule := range []struct {
 		holds bool
 		say   string
 	}{
@@ -27,8 +27,8 @@ func tooEarly(in Input) error {
 		// The sentence does not show the token, which is a secret.
 		{bootstrapToken.MatchString(in.Token), "the bootstrap token is not of the form id.secret"},
 	} {
-		if !must.holds {
-			return fmt.Errorf("render %s/%s: %s", in.Machine.Namespace, in.Machine.Name, must.say)
+		if !rule.holds {
+			return fmt.Errorf("render %s/%s: %s", in.Machine.Namespace, in.Machine.Name, rule.say)
 		}
 	}
 	return nil

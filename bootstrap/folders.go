@@ -15,15 +15,15 @@ import (
 // guarded, or a user could replace ours; what others may have left in our own is removed, and what the image has in its own is
 // made theirs.
 func (n *node) folders() step.Part {
-	all := n.protected()
+	protected := n.protected()
 	var p step.Part
-	p.Add(step.PhasePrepare, guards(all)...)
+	p.Add(step.PhasePrepare, guards(protected)...)
 	p.Add(step.PhasePrepare, &plan.Remove{
 		Common: plan.Common{Name: "foreign-files", Reason: step.ReasonNodeFilesFailed},
 		Paths:  plan.Texts(madeAnew...),
 	})
-	for _, one := range all {
-		p.Add(step.PhasePrepare, one.Protect())
+	for _, folder := range protected {
+		p.Add(step.PhasePrepare, folder.Protect())
 	}
 	return p
 }
@@ -40,7 +40,7 @@ var madeAnew = []string{
 // in the kubelet's folder as Users: only the rest of it is for administrators. Sockets of plug-ins would let a user pose as a
 // driver.
 func (n *node) protected() []step.Folder {
-	all := []step.Folder{
+	base := []step.Folder{
 		{Name: "own-folder", Path: step.OwnDirectory, Access: plan.AccessAdmin},
 		{Name: "kubeadm-folder", Path: step.JoinDirectory, Access: plan.AccessAdmin},
 		{Name: "sentinel-folder", Path: step.SentinelDirectory, Access: plan.AccessGuarded},
@@ -59,47 +59,47 @@ func (n *node) protected() []step.Folder {
 		{Name: "kubelet-logs", Path: n.kubelet.LogDirectory, Access: plan.AccessGuarded, Whole: true},
 		{Name: "registries", Path: step.CertsDirectory, Access: plan.AccessAdmin, Whole: true},
 	}
-	var once []step.Folder
-	for _, one := range slices.Concat(all, n.kubelet.Folders(), n.windows.Folders(), n.network.Folders()) {
-		if !step.OfWindows(one.Path) && !slices.ContainsFunc(once, covers(one)) {
-			once = append(once, one)
+	var distinct []step.Folder
+	for _, folder := range slices.Concat(base, n.kubelet.Folders(), n.windows.Folders(), n.network.Folders()) {
+		if !step.OfWindows(folder.Path) && !slices.ContainsFunc(distinct, covers(folder)) {
+			distinct = append(distinct, folder)
 		}
 	}
-	for i, one := range once {
-		once[i].Whole = one.Whole && !slices.ContainsFunc(once, func(other step.Folder) bool {
-			return other.Path != one.Path && step.Below(other.Path, one.Path) // it has its own access
+	for i, folder := range distinct {
+		distinct[i].Whole = folder.Whole && !slices.ContainsFunc(distinct, func(inner step.Folder) bool {
+			return inner.Path != folder.Path && step.Below(inner.Path, folder.Path) // it has its own access
 		})
 	}
-	slices.SortStableFunc(once, func(a, b step.Folder) int {
+	slices.SortStableFunc(distinct, func(a, b step.Folder) int {
 		return cmp.Compare(strings.Count(a.Path, `\`), strings.Count(b.Path, `\`))
 	})
-	return once
+	return distinct
 }
 
-// covers says of a folder that it is the same one, or one for administrators above it.
-func covers(one step.Folder) func(step.Folder) bool {
-	return func(other step.Folder) bool {
-		return strings.EqualFold(other.Path, one.Path) || other.Access == plan.AccessAdmin && step.Below(one.Path, other.Path)
+// covers returns whether a folder is the same one, or one for administrators above it.
+func covers(folder step.Folder) func(step.Folder) bool {
+	return func(f step.Folder) bool {
+		return strings.EqualFold(f.Path, folder.Path) || f.Access == plan.AccessAdmin && step.Below(folder.Path, f.Path)
 	}
 }
 
 var notInName = regexp.MustCompile(`[^a-z0-9.]+`)
 
 // guards are the folders above those that are protected, from the drive on, each once.
-func guards(all []step.Folder) []plan.Step {
+func guards(protected []step.Folder) []plan.Step {
 	var steps []plan.Step
 	seen := map[string]bool{}
-	for _, one := range all {
-		for _, above := range step.FoldersAbove(one.Path) {
-			lower := strings.ToLower(above)
-			if seen[lower] || slices.ContainsFunc(all, func(other step.Folder) bool {
-				return strings.EqualFold(other.Path, above)
+	for _, folder := range protected {
+		for _, parent := range step.FoldersAbove(folder.Path) {
+			lower := strings.ToLower(parent)
+			if seen[lower] || slices.ContainsFunc(protected, func(f step.Folder) bool {
+				return strings.EqualFold(f.Path, parent)
 			}) {
 				continue
 			}
 			seen[lower] = true
 			name := "guard" + notInName.ReplaceAllString(lower[len("C:"):], "-")
-			steps = append(steps, step.Directory(strings.TrimRight(name[:min(len(name), 60)], "-"), above, plan.AccessGuarded))
+			steps = append(steps, step.Directory(strings.TrimRight(name[:min(len(name), 60)], "-"), parent, plan.AccessGuarded))
 		}
 	}
 	return steps

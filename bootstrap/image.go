@@ -12,7 +12,7 @@ import (
 )
 
 // image checks that the image fits before anything but the access of folders is changed: a node that joins with the wrong
-// programs is worse than one that says why it does not join.
+// programs is worse than one that reports why it does not join.
 func (n *node) image() step.Part {
 	var p step.Part
 	p.Add(step.PhasePrepare, programVersions(n)...)

@@ -48,8 +48,8 @@ func (n *node) prepareFiles() []plan.Step {
 	}, n.kubelet.Patch)
 }
 
-// answers waits until the API server answers, and checks its certificate only then: so a cluster with another CA can
-// be told from one that is down.
+// answers waits until the API server answers, and checks its certificate only then: so a cluster with another CA can be
+// distinguished from one that is down.
 func (c cluster) answers() []plan.Step {
 	host, port := plan.Text(c.endpoint.Host), plan.Text(strconv.Itoa(int(c.endpoint.Port)))
 	steps := []plan.Step{&plan.WaitFor{
@@ -138,12 +138,12 @@ func joinConfiguration(n *node) (string, error) {
 func ofKubeadm(minor uint64, hub *upstreamhub.JoinConfiguration) (any, error) {
 	const kind = "JoinConfiguration"
 	if minor < firstV1Beta4 {
-		of := metav1.TypeMeta{APIVersion: upstreamv1beta3.GroupVersion.String(), Kind: kind}
-		old := &upstreamv1beta3.JoinConfiguration{TypeMeta: of}
+		meta := metav1.TypeMeta{APIVersion: upstreamv1beta3.GroupVersion.String(), Kind: kind}
+		old := &upstreamv1beta3.JoinConfiguration{TypeMeta: meta}
 		return old, old.ConvertFrom(hub)
 	}
-	of := metav1.TypeMeta{APIVersion: upstreamv1beta4.GroupVersion.String(), Kind: kind}
-	current := &upstreamv1beta4.JoinConfiguration{TypeMeta: of}
+	meta := metav1.TypeMeta{APIVersion: upstreamv1beta4.GroupVersion.String(), Kind: kind}
+	current := &upstreamv1beta4.JoinConfiguration{TypeMeta: meta}
 	return current, current.ConvertFrom(hub)
 }
 

@@ -38,35 +38,35 @@ func Masked(in Input) Input {
 
 // standIns are contents of the forms in which a spec uses them, by the names of their sources. They begin with a word.
 func standIns(spec bootstrapv1.WindowsBootstrapConfigSpec, word string) map[string][]byte {
-	all := map[string][]byte{}
+	contents := map[string][]byte{}
 	for _, source := range uses(spec) {
-		all[source.String()] = fmt.Appendf(nil, "[%s: %s %s, key %s]", word, source.Kind, source.Name, source.Key)
+		contents[source.String()] = fmt.Appendf(nil, "[%s: %s %s, key %s]", word, source.Kind, source.Name, source.Key)
 	}
 	// A key may be used twice. What has to be read later wins.
 	for _, source := range credentialsIn(spec) {
-		all[source.String()] = fmt.Appendf(nil, "%s.%s.%s", word, source.Name, source.Key)
+		contents[source.String()] = fmt.Appendf(nil, "%s.%s.%s", word, source.Name, source.Key)
 	}
-	return all
+	return contents
 }
 
 // Placeholders are contents for all that a spec refers to, for who has not got them: what is rendered with them has the same
 // steps. The certificate stands in for all others, and for the CA of a server, at which no node can join.
 func Placeholders(spec bootstrapv1.WindowsBootstrapConfigSpec, certificate []byte) (map[string][]byte, error) {
-	all := standIns(spec, "placeholder")
+	contents := standIns(spec, "placeholder")
 	for _, source := range certificatesIn(spec) {
-		all[source.String()] = certificate
+		contents[source.String()] = certificate
 	}
 	ref := spec.Discovery.KubeconfigFrom.Secret
 	if ref.Name == "" {
-		return all, nil
+		return contents, nil
 	}
 	ca, err := readAuthority(discoveryField, certificate)
 	if err != nil {
 		return nil, err
 	}
 	text, err := cluster{endpoint: PlaceholderEndpoint, authority: ca}.discoveryText()
-	all[step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key}.String()] = []byte(text)
-	return all, err
+	contents[step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key}.String()] = []byte(text)
+	return contents, err
 }
 
 // PlaceholderEndpoint is that of no cluster: by RFC 2606 there is no such host.
@@ -78,23 +78,23 @@ func credentialsIn(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 	for _, registry := range spec.Containerd.Registries {
 		refs = append(refs, registry.CredentialsRef)
 	}
-	var all []step.Source
+	var sources []step.Source
 	for _, ref := range refs {
-		all = append(all, step.CredentialSources(ref.Name)...)
+		sources = append(sources, step.CredentialSources(ref.Name)...)
 	}
-	return all
+	return sources
 }
 
 // certificatesIn are the certificates that a spec refers to, in Secrets and ConfigMaps.
 func certificatesIn(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
-	var all []step.Source
+	var sources []step.Source
 	for _, certificate := range spec.Windows.TrustedCertificates {
-		all = append(all, step.SourcesOf(certificate.ContentFrom)...)
+		sources = append(sources, step.SourcesOf(certificate.ContentFrom)...)
 	}
 	for _, registry := range spec.Containerd.Registries {
-		all = append(all, step.SourcesOf(registry.CAFrom)...)
+		sources = append(sources, step.SourcesOf(registry.CAFrom)...)
 	}
-	return all
+	return sources
 }
 
 // maskedDiscovery is a kubeconfig of a server and certificates. It is empty if the text is not valid.

@@ -15,7 +15,7 @@ import (
 
 // What callers need from the rooms behind this one.
 type (
-	// InvalidError says what the user has to change, and where.
+	// InvalidError has what the user must change, and where.
 	InvalidError = step.InvalidError
 	// Source is a key of a Secret or ConfigMap that a config refers to.
 	Source = step.Source
@@ -37,13 +37,13 @@ func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1
 	return kubelet.Allocatable(spec, size)
 }
 
-// Addressed says whether every address that the machine needs from pools has been assigned.
+// Addressed reports whether every address that the machine needs from pools has been assigned.
 func Addressed(m *infrav1.WindowsMachine) bool { return network.Addressed(m) }
 
-// CheckAddress says why a node could not work with an address from a pool.
-func CheckAddress(one infrav1.NetworkAddress) error { return network.CheckAddress(one) }
+// CheckAddress returns why a node could not work with an address from a pool.
+func CheckAddress(address infrav1.NetworkAddress) error { return network.CheckAddress(address) }
 
-// The labels by which a Node says which programs are Windows services on it.
+// The labels of a Node for the programs that are Windows services on it.
 const (
 	LabelKubeProxy = network.LabelKubeProxy
 	LabelFlannel   = network.LabelFlannel
@@ -62,26 +62,26 @@ func ServiceLabels(spec bootstrapv1.WindowsBootstrapConfigSpec) map[string]strin
 }
 
 // Registered are the labels and taints with which kubeadm join registers the Node of this spec and machine, beside the labels
-// that each kubelet gives its own. An *InvalidError says what Render would refuse of them, too.
+// that each kubelet gives its own. An *InvalidError has what Render would refuse of them, too.
 func Registered(
 	spec bootstrapv1.WindowsBootstrapConfigSpec, m *infrav1.WindowsMachine,
 ) (map[string]string, []corev1.Taint, error) {
 	return kubelet.Registered(spec.Node, ServiceLabels(spec), m)
 }
 
-// CheckCluster says why no node of this config works with the Cluster's network: it is what Render refuses of that, and can be
-// asked long before there is anything to render. An address of the machine counts once it is known; the machine may be nil.
+// CheckCluster returns why no node of this config works with the Cluster's network: it is what Render refuses of that, and can be
+// checked long before there is anything to render. An address of the machine counts once it is known; the machine may be nil.
 func CheckCluster(cluster *clusterv1.Cluster, config *bootstrapv1.WindowsBootstrapConfig, windows *infrav1.WindowsMachine) error {
 	in := network.Input{
 		Spec: config.Spec.Network, ClusterNetwork: cluster.Spec.ClusterNetwork, Endpoint: cluster.Spec.ControlPlaneEndpoint.Host,
 	}
 	if windows != nil && network.Addressed(windows) {
-		in.Adapters, _ = network.ReadAdapters(windows) // Render says what is wrong with them
+		in.Adapters, _ = network.ReadAdapters(windows) // Render reports what is wrong with them
 	}
 	return network.CheckCluster(in)
 }
 
-// UsesFlannel says whether the settings of the Linux nodes matter to a node of this spec.
+// UsesFlannel reports whether the settings of the Linux nodes matter to a node of this spec.
 func UsesFlannel(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 	return spec.Network.CNI == bootstrapv1.CNIFlannel
 }
@@ -89,7 +89,7 @@ func UsesFlannel(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 // FlannelNamespaces are where the settings may be, in the order in which they are looked for.
 func FlannelNamespaces() []string { return network.FlannelNamespaces() }
 
-// FlannelMismatch says why nodes of this spec and the Linux nodes with these settings would not reach each other's pods. It is
+// FlannelMismatch returns why nodes of this spec and the Linux nodes with these settings would not reach each other's pods. It is
 // empty when they do.
 func FlannelMismatch(spec bootstrapv1.WindowsBootstrapConfigSpec, namespace, settings string) string {
 	return network.FlannelMismatch(spec.Network, namespace, settings)
@@ -104,7 +104,7 @@ type Block = calico.Block
 // SmallestBlock is the smallest that a Windows node may get of these pools.
 func SmallestBlock(pools []IPPool) Block { return calico.SmallestBlock(pools) }
 
-// UsesCalico says whether the pods of a node of this spec get their addresses of Calico's pools.
+// UsesCalico reports whether the pods of a node of this spec get their addresses of Calico's pools.
 func UsesCalico(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 	return spec.Network.CNI == bootstrapv1.CNICalico
 }
@@ -112,21 +112,21 @@ func UsesCalico(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 // MaxPods is how many pods the kubelet of this spec takes, default included.
 func MaxPods(spec bootstrapv1.WindowsBootstrapConfigSpec) int { return kubelet.MaxPods(spec.Kubelet) }
 
-// KubeProxyRun says who runs kube-proxy on a node with this network, default included.
+// KubeProxyRun returns what runs kube-proxy on a node with this network, default included.
 func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	return network.KubeProxyRun(spec)
 }
 
-// RunsKubeProxy says whether a container of a DaemonSet is a kube-proxy, by its name, its image and what it starts.
+// RunsKubeProxy reports whether a container of a DaemonSet is a kube-proxy, by its name, its image and what it starts.
 func RunsKubeProxy(c corev1.Container) bool { return network.RunsKubeProxy(c) }
 
-// CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
+// CheckPair returns why no node has this mode with this CNI, or runs kube-proxy in this way with them.
 func CheckPair(spec bootstrapv1.Network) error { return network.CheckPair(spec) }
 
 // KubeProxyNamespace is where DaemonSets of kube-proxy are.
 const KubeProxyNamespace = network.KubeProxyNamespace
 
-// HasWrongKubeProxy says whether a DaemonSet of kube-proxy can be wrong for a node of this spec and version.
+// HasWrongKubeProxy reports whether a DaemonSet of kube-proxy can be wrong for a node of this spec and version.
 func HasWrongKubeProxy(spec bootstrapv1.WindowsBootstrapConfigSpec, version string) bool {
 	_, gates := removedGates(version)
 	return network.HasKubeProxyService(spec.Network) || len(gates) > 0 && network.HasKubeProxyPods(spec.Network)
@@ -155,12 +155,12 @@ func removedGates(version string) (minor uint64, gates []string) {
 	return minor, kubelet.RemovedGates(minor)
 }
 
-// CNISource says what brings the CNI's configuration to a Node of this spec, for one that has none.
+// CNISource names what brings the CNI's configuration to a Node of this spec, for one that has none.
 func CNISource(spec bootstrapv1.WindowsBootstrapConfigSpec) string {
 	return network.CNISource(spec.Network)
 }
 
-// WantsCNIDaemonSet says whether nothing but a DaemonSet of the cluster brings a CNI to a Node of this spec.
+// WantsCNIDaemonSet reports whether nothing but a DaemonSet of the cluster brings a CNI to a Node of this spec.
 func WantsCNIDaemonSet(spec bootstrapv1.WindowsBootstrapConfigSpec) bool {
 	return network.WantsDaemonSet(spec.Network)
 }

@@ -32,11 +32,11 @@ func nodePlan(n *node) *plan.Plan {
 	}
 	steps := map[string][]plan.Step{}
 	parts := n.parts()
-	for _, own := range append(parts, handOver(parts)) {
-		for phase, more := range own.Steps {
-			steps[phase] = append(steps[phase], more...)
+	for _, part := range append(parts, handOver(parts)) {
+		for phase, added := range part.Steps {
+			steps[phase] = append(steps[phase], added...)
 		}
-		p.Redact, p.Erase = append(p.Redact, own.Redact...), append(p.Erase, own.Erase...)
+		p.Redact, p.Erase = append(p.Redact, part.Redact...), append(p.Erase, part.Erase...)
 	}
 	for _, name := range step.PhaseOrder {
 		if len(steps[name]) > 0 {
@@ -47,8 +47,8 @@ func nodePlan(n *node) *plan.Plan {
 		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: boot}}
 	}
 	var background []plan.Step
-	for _, own := range parts {
-		background = append(background, own.Background...)
+	for _, part := range parts {
+		background = append(background, part.Background...)
 	}
 	if len(background) > 0 {
 		p.Background = []plan.Phase{{Name: "in-background", Steps: background}}

@@ -1,11 +1,11 @@
-// Package bootstrap decides what a Windows VM does to become a node, and writes it as user data. It is pure: no client,
-// no clock, no context; the same input gives the same bytes.
+// Package bootstrap decides what a Windows VM does to become a node, and writes it as user data. It is pure: no client, no clock,
+// no context; the same input gives the same bytes.
 //
-// Render reads the input into a node (node.go), puts the steps of its parts together to the node's plan (nodeplan.go), and
-// packs it beside the constant scripts. Each part of a spec has the same shape: Read refuses what does not work, Steps
-// writes, Warnings says what others must do. The large parts have rooms of their own: network, kubelet, windows and
-// containerd; custom.go, image.go and join.go are here. What all of them share is in step. This package is the only door:
-// names.go has what callers need of the rooms behind it.
+// Render reads the input into a node (node.go), puts the steps of its parts together to the node's plan (nodeplan.go), and packs
+// it beside the constant scripts. Each part of a spec has the same shape: Read refuses what does not work, Steps writes, Warnings
+// lists what others must do. The large parts have rooms of their own: network, kubelet, windows and containerd; custom.go,
+// image.go and join.go are here. What all of them share is in step. This package is the only door: names.go has what callers need
+// of the rooms behind it.
 package bootstrap
 
 import (

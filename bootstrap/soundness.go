@@ -25,20 +25,20 @@ func soundness(now time.Time) []plan.Step {
 	return append(knownWindows(), append(lastUpdate(now), windows.EnoughRoom("disk-free", "C", plan.FactDiskFreeMiB, nil))...)
 }
 
-func sound(name, reason string, when *plan.Test) plan.Common {
-	return plan.Common{Name: name, Reason: reason, Optional: true, When: when}
+func sound(name, reason string, condition *plan.Test) plan.Common {
+	return plan.Common{Name: name, Reason: reason, Optional: true, When: condition}
 }
 
-// knownWindows tells builds and editions that Kubernetes does not know, and updates that are too old for it.
+// knownWindows warns of builds and editions that Kubernetes does not know, and updates that are too old for it.
 func knownWindows() []plan.Step {
-	build := func(name string, when *plan.Test, wanted plan.Test, recommended string) plan.Step {
+	build := func(name string, condition *plan.Test, wanted plan.Test, recommended string) plan.Step {
 		wanted.Fact = plan.FactOSBuild
 		return &plan.Check{
-			Common: sound(name, step.ReasonWindowsNotSupported, when), Test: wanted,
+			Common: sound(name, step.ReasonWindowsNotSupported, condition), Test: wanted,
 			Say: plan.Say("Windows has build ", plan.FactOSBuild, ", "+recommended),
 		}
 	}
-	between := &plan.Test{
+	unreleased := &plan.Test{
 		Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022), IsNot: plan.Text(step.Windows2022),
 		Below: plan.Text(step.Windows2025),
 	}
@@ -47,7 +47,7 @@ func knownWindows() []plan.Step {
 			step.Windows2022+" (Windows Server 2022) or later is recommended"),
 		build("windows-2025-or-earlier", nil, plan.Test{Below: plan.Text(afterWindows)},
 			step.Windows2025+" (Windows Server 2025) or earlier is recommended"),
-		build("windows-of-a-release", between, plan.Test{Is: plan.Text(windows23H2)},
+		build("windows-of-a-release", unreleased, plan.Test{Is: plan.Text(windows23H2)},
 			"which is not a release of Windows Server; 20348 (2022), 25398 (23H2) and 26100 (2025) are"),
 		&plan.Check{
 			Common: sound("windows-2019-update", step.ReasonWindowsPatchLevelTooLow,
@@ -66,15 +66,15 @@ func knownWindows() []plan.Step {
 
 const windowsVersion = `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion`
 
-// lastUpdate tells when Windows got its last update: every cumulative update writes a new kernel. curl shows the time of a file
+// lastUpdate finds when Windows got its last update: every cumulative update writes a new kernel. curl shows the time of a file
 // in the same words on every Windows (lib/file.c), which cmd.exe and forfiles.exe do not.
 func lastUpdate(now time.Time) []plan.Step {
 	kernel := plan.Texts("curl.exe", "--silent", "--head", "file:///C:/Windows/System32/ntoskrnl.exe")
 	const header = `Last-Modified: [a-z]+, `
-	common := func(name string, when *plan.Test) plan.Common {
-		of := sound(name, step.ReasonWindowsTooOld, when)
-		of.TimeoutSeconds, of.Attempts = 60, 2
-		return of
+	common := func(name string, condition *plan.Test) plan.Common {
+		c := sound(name, step.ReasonWindowsTooOld, condition)
+		c.TimeoutSeconds, c.Attempts = 60, 2
+		return c
 	}
 	shown := &plan.Fact{
 		Common: common("windows-updated", nil), Argv: kernel, Match: header + `(\d+ [a-z]+ \d{4})`, Set: plan.FactUpdated,
@@ -94,10 +94,10 @@ func lastUpdate(now time.Time) []plan.Step {
 
 // months in which an update is fresh, as "Sep 2026". One that the node gets before its bootstrap ends is so as well.
 func months(now time.Time) []string {
-	var all []string
+	var names []string
 	year, month, _ := now.UTC().Date()
 	for ago := -1; ago <= freshMonths; ago++ {
-		all = append(all, time.Date(year, month-time.Month(ago), 1, 0, 0, 0, 0, time.UTC).Format("Jan 2006"))
+		names = append(names, time.Date(year, month-time.Month(ago), 1, 0, 0, 0, 0, time.UTC).Format("Jan 2006"))
 	}
-	return all
+	return names
 }

@@ -13,55 +13,55 @@ import (
 
 // Sources are all Secrets and ConfigMaps that a spec refers to, each once, sorted by name.
 func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
-	all := uses(spec)
-	slices.SortFunc(all, func(a, b step.Source) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(all)
+	sources := uses(spec)
+	slices.SortFunc(sources, func(a, b step.Source) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(sources)
 }
 
 // uses are the same, each as often as the spec refers to it.
 func uses(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
-	var all []step.Source
+	var sources []step.Source
 	if ref := spec.Discovery.KubeconfigFrom.Secret; ref.Name != "" {
-		all = append(all, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
+		sources = append(sources, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
 	}
 	for _, file := range spec.Custom.Files {
-		all = append(all, step.SourcesOf(file.ContentFrom)...)
+		sources = append(sources, step.SourcesOf(file.ContentFrom)...)
 	}
 	for _, script := range slices.Concat(spec.Custom.PreJoin, spec.Custom.PostJoin) {
-		all = append(all, step.SourcesOf(script.ContentFrom)...)
+		sources = append(sources, step.SourcesOf(script.ContentFrom)...)
 	}
 	for _, certificate := range spec.Windows.TrustedCertificates {
-		all = append(all, step.SourcesOf(certificate.ContentFrom)...)
+		sources = append(sources, step.SourcesOf(certificate.ContentFrom)...)
 	}
 	for _, registry := range spec.Containerd.Registries {
-		all = append(all, step.SourcesOf(registry.CAFrom)...)
-		all = append(all, step.CredentialSources(registry.CredentialsRef.Name)...)
+		sources = append(sources, step.SourcesOf(registry.CAFrom)...)
+		sources = append(sources, step.CredentialSources(registry.CredentialsRef.Name)...)
 	}
 	for _, ref := range []bootstrapv1.SecretReference{spec.Windows.Domain.CredentialsRef, spec.Windows.Proxy.CredentialsRef} {
-		all = append(all, step.CredentialSources(ref.Name)...)
+		sources = append(sources, step.CredentialSources(ref.Name)...)
 	}
 	for _, dropIn := range spec.Containerd.DropIns {
-		all = append(all, step.SourcesOf(dropIn.ContentFrom)...)
+		sources = append(sources, step.SourcesOf(dropIn.ContentFrom)...)
 	}
-	return all
+	return sources
 }
 
 // inline are the contents that stand in the spec itself.
 func inline(spec bootstrapv1.WindowsBootstrapConfigSpec) []string {
-	var all []string
+	var contents []string
 	for _, file := range spec.Custom.Files {
-		all = append(all, file.Content)
+		contents = append(contents, file.Content)
 	}
 	for _, script := range slices.Concat(spec.Custom.PreJoin, spec.Custom.PostJoin) {
-		all = append(all, script.Content)
+		contents = append(contents, script.Content)
 	}
 	for _, certificate := range spec.Windows.TrustedCertificates {
-		all = append(all, certificate.Content)
+		contents = append(contents, certificate.Content)
 	}
 	for _, dropIn := range spec.Containerd.DropIns {
-		all = append(all, dropIn.Content)
+		contents = append(contents, dropIn.Content)
 	}
-	return all
+	return contents
 }
 
 // maxContentBytes is far more than any cloud carries, even of what compresses well, and little enough that many configs can be
@@ -89,37 +89,37 @@ func CheckSize(spec bootstrapv1.WindowsBootstrapConfigSpec, sources map[string][
 			"is used, but user data carries far less; use fewer or shorter ones%s", maxContentBytes, largest(spec, sources))
 }
 
-// largest tells what to look at first where contents are too large: ": the largest is custom.files[3] with 400000 bytes".
+// largest names what to look at first where contents are too large: ": the largest is custom.files[3] with 400000 bytes".
 func largest(spec bootstrapv1.WindowsBootstrapConfigSpec, sources map[string][]byte) string {
-	name, most := "", 0
-	look := func(field string, at int, content string, from bootstrapv1.ContentSource) {
+	name, size := "", 0
+	look := func(field string, index int, content string, source bootstrapv1.ContentSource) {
 		length := len(content)
-		for _, source := range step.SourcesOf(from) {
+		for _, source := range step.SourcesOf(source) {
 			length = len(sources[source.String()])
 		}
-		if length > most {
-			name, most = fmt.Sprintf("%s[%d]", field, at), length
+		if length > size {
+			name, size = fmt.Sprintf("%s[%d]", field, index), length
 		}
 	}
-	for i, one := range spec.Custom.Files {
-		look("custom.files", i, one.Content, one.ContentFrom)
+	for i, file := range spec.Custom.Files {
+		look("custom.files", i, file.Content, file.ContentFrom)
 	}
-	for i, one := range spec.Custom.PreJoin {
-		look("custom.preJoin", i, one.Content, one.ContentFrom)
+	for i, script := range spec.Custom.PreJoin {
+		look("custom.preJoin", i, script.Content, script.ContentFrom)
 	}
-	for i, one := range spec.Custom.PostJoin {
-		look("custom.postJoin", i, one.Content, one.ContentFrom)
+	for i, script := range spec.Custom.PostJoin {
+		look("custom.postJoin", i, script.Content, script.ContentFrom)
 	}
-	for i, one := range spec.Windows.TrustedCertificates {
-		look("windows.trustedCertificates", i, one.Content, one.ContentFrom)
+	for i, certificate := range spec.Windows.TrustedCertificates {
+		look("windows.trustedCertificates", i, certificate.Content, certificate.ContentFrom)
 	}
-	for i, one := range spec.Containerd.DropIns {
-		look("containerd.dropIns", i, one.Content, one.ContentFrom)
+	for i, dropIn := range spec.Containerd.DropIns {
+		look("containerd.dropIns", i, dropIn.Content, dropIn.ContentFrom)
 	}
 	if name == "" {
 		return ""
 	}
-	return fmt.Sprintf("; the largest is spec.%s with %d bytes", name, most)
+	return fmt.Sprintf("; the largest is spec.%s with %d bytes", name, size)
 }
 
 // lengthInPlan is the length of a content as JSON, where a control character is six bytes; what is no text is base64.

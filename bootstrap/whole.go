@@ -46,17 +46,17 @@ func checkPlanSize(data []byte, in Input) error {
 // checkPlaces refuses files of the user at places that the plan itself writes, clears or runs scripts from. The places are those
 // of the plan, so that none can be forgotten. What kubeadm, the kubelet and containerd write is refused by its name (CheckFile).
 func (c custom) checkPlaces(p *plan.Plan) error {
-	own := placesOf(p)
+	places := placesOf(p)
 	for i, file := range c.files {
 		field := fmt.Sprintf("%s.files[%d]", customField, i)
-		for _, place := range own {
+		for _, place := range places {
 			if place.clashes(file.path) {
 				return step.Invalid(field, "%q is needed by the bootstrap itself, for %s; use another path", file.path, place.path)
 			}
 		}
-		for _, other := range c.files {
-			if step.Below(other.path, file.path) && !strings.EqualFold(other.path, file.path) {
-				return step.Invalid(field, "%q must be a folder, because the file %q is in it; change one of the two", file.path, other.path)
+		for _, inner := range c.files {
+			if step.Below(inner.path, file.path) && !strings.EqualFold(inner.path, file.path) {
+				return step.Invalid(field, "%q must be a folder, because the file %q is in it; change one of the two", file.path, inner.path)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ type place struct {
 	folder bool
 }
 
-// clashes says whether a file cannot be at a path beside this place. The last part of a place may have wildcards.
+// clashes reports whether a file cannot be at a path beside this place. The last part of a place may have wildcards.
 func (p place) clashes(file string) bool {
 	if p.folder {
 		return step.Below(p.path, file)
@@ -82,37 +82,37 @@ func (p place) clashes(file string) bool {
 
 // placesOf are all places that a plan writes or clears, but for the files of the user.
 func placesOf(p *plan.Plan) []place {
-	var all []place
+	var places []place
 	add := func(values ...plan.Value) {
 		for _, value := range values {
 			if value != nil {
-				all = append(all, place{path: value.String()})
+				places = append(places, place{path: value.String()})
 			}
 		}
 	}
 	add(p.Erase...)
 	for _, phase := range slices.Concat(p.Phases, p.EveryBoot) {
-		for _, one := range phase.Steps {
-			switch one := one.(type) {
+		for _, s := range phase.Steps {
+			switch s := s.(type) {
 			case *plan.File:
-				if one.Reason != step.ReasonFilesFailed { // the user's
-					add(one.Path)
+				if s.Reason != step.ReasonFilesFailed { // the user's
+					add(s.Path)
 				}
 			case *plan.Reservations:
-				add(one.Path)
+				add(s.Path)
 			case *plan.Remove:
-				add(slices.Concat(one.Paths, one.Patterns)...)
+				add(slices.Concat(s.Paths, s.Patterns)...)
 			case *plan.Run:
-				add(one.Creates)
-				if script := step.ScriptOf(one); script != "" {
+				add(s.Creates)
+				if script := step.ScriptOf(s); script != "" {
 					add(plan.Text(script))
 				}
 			case *plan.Directory:
-				all = append(all, place{one.Path.String(), true})
+				places = append(places, place{s.Path.String(), true})
 			}
 		}
 	}
-	return all
+	return places
 }
 
 // settingAttempts is how often a setting is tried.
@@ -122,21 +122,21 @@ const settingAttempts = 3
 // features is busy. It is safe for kinds that find what they have done before.
 func retrySettings(phases []plan.Phase) {
 	for _, phase := range phases {
-		for _, one := range phase.Steps {
-			if isSetting(one) {
-				one.Base().Attempts = max(one.Base().Attempts, settingAttempts)
+		for _, s := range phase.Steps {
+			if isSetting(s) {
+				s.Base().Attempts = max(s.Base().Attempts, settingAttempts)
 			}
 		}
 	}
 }
 
-// isSetting says whether a step only asks Windows or sets something in it, and waits for nobody.
-func isSetting(one plan.Step) bool {
-	switch one := one.(type) {
+// isSetting reports whether a step only asks Windows or sets something in it, and waits for nobody.
+func isSetting(s plan.Step) bool {
+	switch s := s.(type) {
 	case *plan.Directory, *plan.File, *plan.Remove, *plan.Reservations, *plan.Registry, *plan.Feature, *plan.DefenderExclusions:
 		return true
 	case *plan.Fact:
-		return one.Registry != nil
+		return s.Registry != nil
 	}
 	return false
 }

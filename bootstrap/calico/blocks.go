@@ -93,27 +93,27 @@ func (b Block) Pods() int {
 	return 1<<(32-b.Size) - keptOfBlock
 }
 
-// Lack says that a node takes more pods than its block has addresses. It is empty if it does not.
+// Lack is the sentence for a node that takes more pods than its block has addresses. It is empty if it does not.
 func (b Block) Lack(maxPods int) string {
-	addresses, unless := b.Pods(), ""
+	addresses, hint := b.Pods(), ""
 	if b.Size == 0 {
 		addresses = Block{Size: defaultBlock}.Pods()
-		unless = fmt.Sprintf(", unless the cluster's pools have a blockSize of %d or less", sizeFor(maxPods))
+		hint = fmt.Sprintf(", unless the cluster's pools have a blockSize of %d or less", sizeFor(maxPods))
 	}
 	if maxPods <= addresses {
 		return ""
 	}
 	return fmt.Sprintf("Calico gives a Windows node %s, and spec.kubelet.maxPods is %d: a pod without an address does not start; "+
-		"set maxPods to %d%s", b, maxPods, addresses, unless)
+		"set maxPods to %d%s", b, maxPods, addresses, hint)
 }
 
 // String is in the words of a sentence about what Calico gives.
 func (b Block) String() string {
-	const one = "one block of addresses, which has %d for pods "
+	const subject = "one block of addresses, which has %d for pods "
 	if b.Size == 0 {
-		return fmt.Sprintf(one+"with the default blockSize of %d", Block{Size: defaultBlock}.Pods(), defaultBlock)
+		return fmt.Sprintf(subject+"with the default blockSize of %d", Block{Size: defaultBlock}.Pods(), defaultBlock)
 	}
-	return fmt.Sprintf(one+"in the pool %s with blockSize %d", b.Pods(), b.Pool, b.Size)
+	return fmt.Sprintf(subject+"in the pool %s with blockSize %d", b.Pods(), b.Pool, b.Size)
 }
 
 // sizeFor is the smallest block with an address for each pod.

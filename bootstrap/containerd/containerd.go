@@ -40,7 +40,8 @@ type Input struct {
 	Root string
 	// Minor is the Machine's: 36 of v1.36.3.
 	Minor uint64
-	// OwnCNI: we write the CNI's configuration, or look for its programs. Other CNIs may be told of folders of the image's own.
+	// OwnCNI: we write the CNI's configuration, or look for its programs. Other CNIs may be configured with folders of the image's
+	// own.
 	OwnCNI bool
 }
 
@@ -96,7 +97,7 @@ func Read(in Input) (Containerd, error) {
 	return c, err
 }
 
-// readNested: on vSphere the spec may say what the VM has. Azure does not tell which of its sizes have it.
+// readNested: on vSphere the spec may have it. Azure does not show which of its sizes have it.
 func readNested(wanted bool, vm *infrav1.VSphereVM) (bool, error) {
 	if wanted && vm != nil && vm.NestedVirtualization == infrav1.NestedVirtualizationDisabled {
 		return false, step.Invalid(containerdField+".hyperVIsolation", "is Enabled, but spec.vsphere.nestedVirtualization of the "+
@@ -105,7 +106,7 @@ func readNested(wanted bool, vm *infrav1.VSphereVM) (bool, error) {
 	return Nested(vm), nil
 }
 
-// Nested says whether a VM surely has nested virtualization.
+// Nested reports whether a VM surely has nested virtualization.
 func Nested(vm *infrav1.VSphereVM) bool {
 	return vm != nil && vm.NestedVirtualization == infrav1.NestedVirtualizationEnabled
 }
@@ -130,13 +131,13 @@ func (c Containerd) Steps() step.Part {
 	if c.settings != "" {
 		p.Add(step.PhaseContainer, dropInFile("containerd-settings", "10-capwin", []byte(c.settings)))
 	}
-	for _, own := range c.dropIns {
-		file := dropInFile("drop-in-"+own.name, "50-"+own.name, own.content.Bytes)
-		if own.content.Secret {
+	for _, dropIn := range c.dropIns {
+		file := dropInFile("drop-in-"+dropIn.name, "50-"+dropIn.name, dropIn.content.Bytes)
+		if dropIn.content.Secret {
 			file.Access, file.Secret = plan.FileAdmin, true
 		}
 		p.Add(step.PhaseContainer, file)
-		p.Redact = append(p.Redact, own.content.SecretText()...)
+		p.Redact = append(p.Redact, dropIn.content.SecretText()...)
 	}
 	p.Add(step.PhaseContainer, c.inEffect()...)
 	if len(p.Steps[step.PhaseContainer]) > 0 || c.proxied {
@@ -167,21 +168,21 @@ func restart() []plan.Step {
 
 // minorNeed is what kubelets from a minor version on need of containerd, and what later ones will.
 type minorNeed struct {
-	from              uint64
-	oldest, why, soon string
+	minor                    uint64
+	oldest, reason, upcoming string
 }
 
 // minorNeeds, the newest first. HostProcess containers, which every CNI and kube-proxy use, came with 1.7. The kubelet of 1.38
-// refuses a runtime that does not tell its configuration, which containerd does since 2.0, and kubeadm of 1.36 warns of that
+// refuses a runtime that does not show its configuration, which containerd does since 2.0, and kubeadm of 1.36 warns of that
 // (kubernetes v1.37.2, cmd/kubelet/app/server.go; kubeadm issue 3229).
 var minorNeeds = []minorNeed{
-	{from: 38, oldest: "2.0", why: "the kubelet needs "},
-	{from: 36, oldest: "1.7", why: "HostProcess containers need ", soon: "2.0"},
-	{oldest: "1.7", why: "HostProcess containers need "},
+	{minor: 38, oldest: "2.0", reason: "the kubelet needs "},
+	{minor: 36, oldest: "1.7", reason: "HostProcess containers need ", upcoming: "2.0"},
+	{oldest: "1.7", reason: "HostProcess containers need "},
 }
 
 func needOf(minor uint64) minorNeed {
-	return minorNeeds[slices.IndexFunc(minorNeeds, func(n minorNeed) bool { return minor >= n.from })]
+	return minorNeeds[slices.IndexFunc(minorNeeds, func(n minorNeed) bool { return minor >= n.minor })]
 }
 
 // VersionCheck makes sure that the image has a containerd that can read the settings. If containerd is not in its
@@ -189,7 +190,7 @@ func needOf(minor uint64) minorNeed {
 func (c Containerd) VersionCheck() []plan.Step {
 	need := needOf(c.minor)
 	if c.settings != "" {
-		need = minorNeed{oldest: mergingContainerd, why: "the settings in spec.containerd need "}
+		need = minorNeed{oldest: mergingContainerd, reason: "the settings in spec.containerd need "}
 	}
 	steps := []plan.Step{
 		&plan.Fact{
@@ -205,20 +206,20 @@ func (c Containerd) VersionCheck() []plan.Step {
 				When: &plan.Test{Fact: factVersion, IsNot: plan.Text("")},
 			},
 			Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(need.oldest)},
-			Say:  plan.Say("the image has containerd ", factVersion, ", "+need.why+need.oldest+" or later"),
+			Say:  plan.Say("the image has containerd ", factVersion, ", "+need.reason+need.oldest+" or later"),
 		},
 	}
-	if need.soon != "" {
+	if need.upcoming != "" {
 		steps = append(steps, &plan.Check{
 			Common: plan.Common{
 				Name: "containerd-of-next-image", Reason: step.ReasonContainerdTooOld, Optional: true,
 				When: &plan.Test{Fact: factVersion, IsNot: plan.Text("")},
 			},
-			Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(need.soon)},
-			Say:  plan.Say("the image has containerd ", factVersion, ", from Kubernetes 1.38 on kubelets need "+need.soon+" or later"),
+			Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(need.upcoming)},
+			Say:  plan.Say("the image has containerd ", factVersion, ", from Kubernetes 1.38 on kubelets need "+need.upcoming+" or later"),
 		})
 	}
-	if !slices.ContainsFunc(c.registries, func(one registry) bool { return one.authorization != "" }) {
+	if !slices.ContainsFunc(c.registries, func(r registry) bool { return r.authorization != "" }) {
 		return steps
 	}
 	return append(steps, &plan.Check{
@@ -260,20 +261,20 @@ func serviceTool(name string, args ...string) plan.Step {
 }
 
 func readDropIns(wanted []bootstrapv1.ContainerdDropIn, sources step.Contents) ([]dropIn, error) {
-	var all []dropIn
+	var dropIns []dropIn
 	seen := map[string]bool{}
-	for i, one := range wanted {
+	for i, d := range wanted {
 		field := fmt.Sprintf("%s.dropIns[%d]", containerdField, i)
-		if err := step.CheckName(field, one.Name, seen); err != nil {
+		if err := step.CheckName(field, d.Name, seen); err != nil {
 			return nil, err
 		}
-		read, err := sources.Content(field, one.Content, one.ContentFrom)
+		read, err := sources.Content(field, d.Content, d.ContentFrom)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, dropIn{one.Name, read})
+		dropIns = append(dropIns, dropIn{d.Name, read})
 	}
-	return all, nil
+	return dropIns, nil
 }
 
 // hyperVRuntime is the handler for pods with a virtual machine each, as in containerd's documentation.

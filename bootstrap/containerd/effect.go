@@ -65,12 +65,12 @@ func (c Containerd) rootInEffect() []plan.Step {
 
 // mustBe compares a setting that containerd shows with that of our drop-in. Drop-ins of the user win, so with any of them
 // another value is only a warning.
-func (c Containerd) mustBe(name, fact, wanted, what string) plan.Step {
+func (c Containerd) mustBe(name, fact, wanted, subject string) plan.Step {
 	common := ask(name)
 	common.TimeoutSeconds, common.Attempts, common.Optional = 0, 0, len(c.dropIns) > 0
 	return &plan.Check{
 		Common: common, Test: plan.Test{Fact: fact, Is: plan.Text(wanted)},
-		Say: plan.Say("containerd has "+what+" ", fact, ", the spec wants "+wanted+"; another file in conf.d replaces it"),
+		Say: plan.Say("containerd has "+subject+" ", fact, ", the spec wants "+wanted+"; another file in conf.d replaces it"),
 	}
 }
 
@@ -78,12 +78,12 @@ func (c Containerd) mustBe(name, fact, wanted, what string) plan.Step {
 // Its defaults on Windows are others (containerd 04d0bebd, internal/cri/config/config_windows.go). Since 2.1 there may be several
 // folders of programs, in bin_dirs; bin_dir of an older configuration still counts.
 func (c Containerd) foldersOfCNI() []plan.Step {
-	folder := func(name, key, path, value, what string) plan.Step {
+	folder := func(name, key, path, value, kind string) plan.Step {
 		common := ask(name)
 		common.Optional, common.When = !c.ownCNI, &plan.Test{Fact: factVersion, IsNot: plan.Text("")}
 		return &plan.Fact{
 			Common: common, Argv: dump(), Match: `\n\s*(` + key + `)\s*=` + value, Set: "cniFolder",
-			Say: plan.Text("containerd does not read the " + what + " of a CNI from " + path + "; set " + strings.TrimSuffix(key, "s?") +
+			Say: plan.Text("containerd does not read the " + kind + " of a CNI from " + path + "; set " + strings.TrimSuffix(key, "s?") +
 				" in config.toml of the image, or in spec.containerd.dropIns"),
 		}
 	}

@@ -70,17 +70,17 @@ func (c Containerd) pulls() []plan.Step {
 	return steps
 }
 
-// pauseImageSteps ask containerd for its pause image and pull it if it is missing: without it no pod starts, and the
-// Node would never become ready. If the image has it, no registry is contacted. If containerd does not tell, the node
-// only warns, unless the spec names a pause image.
+// pauseImageSteps ask containerd for its pause image and pull it if it is missing: without it no pod starts, and the Node would
+// never become ready. If the image has it, no registry is contacted. If containerd does not answer, the node only warns, unless
+// the spec names a pause image.
 func (c Containerd) pauseImageSteps() []plan.Step {
-	const named, there, missing = "pauseImage", "pauseImageThere", "LABELS"
+	const named, present, missing = "pauseImage", "pauseImageThere", "LABELS"
 	common := func(name string) plan.Common {
 		return plan.Common{Name: name, Reason: step.ReasonPauseImageMissing, TimeoutSeconds: 60, Attempts: 2, Optional: true}
 	}
 	ask, look, pull := common("pause-image"), common("pause-image-there"), common("pause-image-pulled")
 	look.When = &plan.Test{Fact: named, IsNot: plan.Text("")}
-	pull.When = &plan.Test{Fact: there, Is: plan.Text(missing)}
+	pull.When = &plan.Test{Fact: present, Is: plan.Text(missing)}
 	pull.TimeoutSeconds, pull.Optional = 600, false
 	steps := []plan.Step{
 		&plan.Fact{
@@ -99,7 +99,7 @@ func (c Containerd) pauseImageSteps() []plan.Step {
 			Common: look,
 			Argv: append(plan.Texts(ctrProgram, "--namespace", "k8s.io", "images", "list"),
 				plan.Parts(plan.Text("name=="), plan.FromFact(named))),
-			Match: `(` + missing + `\s*\n\S+\s+\S+\s+sha256:|` + missing + `)`, Set: there,
+			Match: `(` + missing + `\s*\n\S+\s+\S+\s+sha256:|` + missing + `)`, Set: present,
 			Say: plan.Text("containerd does not list its images"),
 		},
 		&plan.Run{Common: pull, Argv: append(c.pullCommand(), plan.FromFact(named))},

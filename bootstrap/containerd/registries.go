@@ -37,35 +37,35 @@ type access struct {
 }
 
 func readRegistries(wanted []bootstrapv1.Registry, sources step.Contents) ([]registry, error) {
-	var all []registry
-	known := map[string]access{}
-	for i, one := range wanted {
+	var registries []registry
+	logins := map[string]access{}
+	for i, r := range wanted {
 		field := fmt.Sprintf("%s.registries[%d]", containerdField, i)
-		_, twice := known[one.Host]
+		_, twice := logins[r.Host]
 		switch {
-		case !registryHost.MatchString(one.Host):
+		case !registryHost.MatchString(r.Host):
 			return nil, step.Invalid(field,
-				"host %q is not valid; use one such as registry.example.com:5000, or _default", one.Host)
+				"host %q is not valid; use one such as registry.example.com:5000, or _default", r.Host)
 		case twice:
-			return nil, step.Invalid(field, "host %q is listed twice; remove one of the two", one.Host)
-		case len(one.Mirrors) == 0 && len(step.SourcesOf(one.CAFrom)) == 0 && one.CredentialsRef.Name == "":
-			return nil, step.Invalid(field, "registry %s has no mirrors, caFrom or credentialsRef; set one of them", one.Host)
+			return nil, step.Invalid(field, "host %q is listed twice; remove one of the two", r.Host)
+		case len(r.Mirrors) == 0 && len(step.SourcesOf(r.CAFrom)) == 0 && r.CredentialsRef.Name == "":
+			return nil, step.Invalid(field, "registry %s has no mirrors, caFrom or credentialsRef; set one of them", r.Host)
 		}
-		read, err := readRegistry(field, one, sources)
+		read, err := readRegistry(field, r, sources)
 		if err != nil {
 			return nil, err
 		}
-		known[one.Host] = read.access
-		all = append(all, read)
+		logins[r.Host] = read.access
+		registries = append(registries, read)
 	}
-	for i, one := range wanted {
-		text, err := hostsFile(fmt.Sprintf("%s.registries[%d]", containerdField, i), one, known)
+	for i, r := range wanted {
+		text, err := hostsFile(fmt.Sprintf("%s.registries[%d]", containerdField, i), r, logins)
 		if err != nil {
 			return nil, err
 		}
-		all[i].hosts = text
+		registries[i].hosts = text
 	}
-	return all, nil
+	return registries, nil
 }
 
 // readRegistry reads the CA and the credentials of a host.
@@ -105,17 +105,17 @@ func addRegistries(p *step.Part, registries []registry) {
 	if len(registries) == 0 {
 		return
 	}
-	for i, one := range registries {
-		if len(one.ca) > 0 {
+	for i, r := range registries {
+		if len(r.ca) > 0 {
 			p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf(
-				"registry-ca-%d", i+1), step.ReasonContainerdConfigFailed, one.caPath, one.ca))
+				"registry-ca-%d", i+1), step.ReasonContainerdConfigFailed, r.caPath, r.ca))
 		}
-		p.Redact = append(p.Redact, one.redact...)
+		p.Redact = append(p.Redact, r.redact...)
 	}
-	for i, one := range registries {
-		path := registryFolder(one.host) + `\hosts.toml`
-		hosts := step.PrivateFile(fmt.Sprintf("registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(one.hosts))
-		hosts.Secret = strings.Contains(one.hosts, authorizationKey)
+	for i, r := range registries {
+		path := registryFolder(r.host) + `\hosts.toml`
+		hosts := step.PrivateFile(fmt.Sprintf("registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(r.hosts))
+		hosts.Secret = strings.Contains(r.hosts, authorizationKey)
 		p.Add(step.PhaseContainer, hosts)
 	}
 }
@@ -126,7 +126,7 @@ func registryFolder(host string) string {
 }
 
 // hostsFile is the hosts.toml of a registry: its mirrors in their order, and last the registry itself.
-func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]access) (string, error) {
+func hostsFile(field string, wanted bootstrapv1.Registry, logins map[string]access) (string, error) {
 	var text strings.Builder
 	switch wanted.Host {
 	case anyRegistry:
@@ -135,7 +135,7 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 	default:
 		text.WriteString("server = 'https://" + wanted.Host + "'\n")
 	}
-	text.WriteString(known[wanted.Host].keys("header"))
+	text.WriteString(logins[wanted.Host].keys("header"))
 	for i, mirror := range wanted.Mirrors {
 		parsed, err := url.Parse(mirror.URL)
 		if err != nil || !mirrorURL.MatchString(mirror.URL) {
@@ -147,7 +147,7 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 		if parsed.Path != "" {
 			text.WriteString("override_path = true\n")
 		}
-		text.WriteString(known[parsed.Host].keys(table + ".header"))
+		text.WriteString(logins[parsed.Host].keys(table + ".header"))
 	}
 	return text.String(), nil
 }

@@ -37,64 +37,64 @@ func (r reservations) allocatable(size Size, maxPods int) corev1.ResourceList {
 	left := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(maxPods), resource.DecimalSI)}
 	if size.CPUs > 0 {
 		cpus := *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI)
-		left[corev1.ResourceCPU] = less(cpus, cmp.Or(r.system.cpu, systemCPU(size.CPUs)), cmp.Or(r.kube.cpu, kubeCPU(size.CPUs)))
+		left[corev1.ResourceCPU] = subtract(cpus, cmp.Or(r.system.cpu, systemCPU(size.CPUs)), cmp.Or(r.kube.cpu, kubeCPU(size.CPUs)))
 	}
 	if size.MemoryMiB > 0 {
 		left[corev1.ResourceMemory] = r.memoryLeft(size.MemoryMiB, maxPods)
 	}
 	if size.DiskBytes > 0 {
 		disk := *resource.NewQuantity(size.DiskBytes, resource.BinarySI)
-		left[corev1.ResourceEphemeralStorage] = less(disk, r.system.storage, r.kube.storage, r.eviction.nodefs)
+		left[corev1.ResourceEphemeralStorage] = subtract(disk, r.system.storage, r.kube.storage, r.eviction.nodefs)
 	}
 	return left
 }
 
 func (r reservations) memoryLeft(memoryMiB, maxPods int) resource.Quantity {
 	memory := *resource.NewQuantity(int64(memoryMiB)<<20, resource.BinarySI)
-	return less(memory, r.system.memory, cmp.Or(r.kube.memory, kubeMemory(memoryMiB, maxPods)), r.eviction.memory)
+	return subtract(memory, r.system.memory, cmp.Or(r.kube.memory, kubeMemory(memoryMiB, maxPods)), r.eviction.memory)
 }
 
-// less subtracts amounts, or percentages of the whole, down to zero.
-func less(whole resource.Quantity, amounts ...string) resource.Quantity {
-	left := whole.DeepCopy()
+// subtract subtracts amounts, or percentages of the total, down to zero.
+func subtract(total resource.Quantity, amounts ...string) resource.Quantity {
+	left := total.DeepCopy()
 	for _, amount := range amounts {
-		left.Sub(amountOf(amount, whole.Value()))
+		left.Sub(amountOf(amount, total.Value()))
 	}
 	if left.Sign() < 0 {
-		return resource.Quantity{Format: whole.Format}
+		return resource.Quantity{Format: total.Format}
 	}
 	return left
 }
 
 // amountOf parses what has been read before. Percentages are 32-bit floats as in the kubelet, so the result may
 // differ by a few bytes.
-func amountOf(text string, whole int64) resource.Quantity {
+func amountOf(text string, total int64) resource.Quantity {
 	percent, isPercent := strings.CutSuffix(text, "%")
 	if !isPercent {
 		return resource.MustParse(text)
 	}
 	share, _ := strconv.ParseFloat(percent, 32) // its pattern is a number's
-	return *resource.NewQuantity(int64(float64(whole)*float64(float32(share)/100)), resource.BinarySI)
+	return *resource.NewQuantity(int64(float64(total)*float64(float32(share)/100)), resource.BinarySI)
 }
 
 // leavesSomething refuses reservations that leave no CPU or too little memory to pods, if the size of the machine is
 // known.
 func (k *Kubelet) leavesSomething() error {
 	left := k.reservations.allocatable(k.size, k.MaxPods)
-	for _, one := range []struct {
-		name corev1.ResourceName
-		has  string
+	for _, resource := range []struct {
+		name     corev1.ResourceName
+		capacity string
 	}{
 		{corev1.ResourceCPU, strconv.Itoa(k.size.CPUs) + " cpus"}, {corev1.ResourceMemory, strconv.Itoa(k.size.MemoryMiB) + " MiB"},
 	} {
-		if amount, known := left[one.name]; known && amount.IsZero() {
+		if amount, ok := left[resource.name]; ok && amount.IsZero() {
 			return step.Invalid(reservationsField,
 				"the reservations and the eviction threshold leave no %s of the VM's %s to pods; reserve less, or use a larger VM",
-				one.name, one.has)
+				resource.name, resource.capacity)
 		}
 	}
-	memory, known := left[corev1.ResourceMemory]
-	if !known || k.reservations.lowMemory || memory.Cmp(leastForPods) >= 0 {
+	memory, ok := left[corev1.ResourceMemory]
+	if !ok || k.reservations.lowMemory || memory.Cmp(leastForPods) >= 0 {
 		return nil
 	}
 	return step.Invalid(reservationsField,
@@ -126,12 +126,12 @@ const fewMiB = "7680"
 func (k *Kubelet) MemoryChecks() []plan.Step {
 	var steps []plan.Step
 	if k.size.MemoryMiB == 0 && !k.reservations.lowMemory {
-		least := strconv.Itoa(k.leastMemoryMiB() - hiddenMiB)
+		minimum := strconv.Itoa(k.leastMemoryMiB() - hiddenMiB)
 		steps = append(steps, &plan.Check{
 			Common: plan.Common{Name: "memory-for-pods", Reason: step.ReasonMachineTooSmall},
-			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(least)},
+			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(minimum)},
 			Say: plan.Say("Windows sees ", plan.FactMemoryMiB,
-				" MiB of memory, "+least+" MiB or more are needed to leave 2 GiB to pods"),
+				" MiB of memory, "+minimum+" MiB or more are needed to leave 2 GiB to pods"),
 		})
 	}
 	if k.size.MemoryMiB < smallMemory {

@@ -121,15 +121,15 @@ func hasFlag(flags []Flag, name string) bool {
 }
 
 func checkArg(name, value string, minor uint64) error {
-	if instead := ownedFlags[name]; instead != "" {
-		return step.Invalid(argsField, "%s is set by this provider: %s", name, instead)
+	if advice := ownedFlags[name]; advice != "" {
+		return step.Invalid(argsField, "%s is set by this provider: %s", name, advice)
 	}
 	line := kubeletFlags[name]
-	if instead := removedFlags[name]; instead != "" && inMinor(line, minor) != unknownThere {
+	if advice := removedFlags[name]; advice != "" && inMinor(line, minor) != unknownThere {
 		return step.Invalid(argsField,
-			"%s does nothing on a Windows node, and later versions have no such flag: %s", name, instead)
-	} else if instead != "" {
-		return step.Invalid(argsField, "the kubelet no longer has the flag %s and would exit: %s", name, instead)
+			"%s does nothing on a Windows node, and later versions have no such flag: %s", name, advice)
+	} else if advice != "" {
+		return step.Invalid(argsField, "the kubelet no longer has the flag %s and would exit: %s", name, advice)
 	}
 	if inMinor(line, minor) == unknownThere {
 		return step.Invalid(argsField, "the kubelet of v1.%d has no flag %q and would exit%s", minor, name, unknownName(line))
@@ -181,7 +181,7 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 		case slices.Contains(RemovedGates(minor), gate.Name):
 			return nil, step.Invalid(gatesField,
 				"the kubelet of v1.%d no longer has the feature gate %s and would not start; remove it: %s",
-				minor, gate.Name, removedGates[gate.Name].instead)
+				minor, gate.Name, removedGates[gate.Name].successor)
 		case letter == unknownThere:
 			return nil, step.Invalid(gatesField,
 				"the kubelet of v1.%d has no feature gate %q and would not start%s", minor, gate.Name, unknownName(line))
@@ -219,10 +219,10 @@ func checkNeeds(wanted map[string]bool, minor uint64) error {
 	return nil
 }
 
-// GateOn says whether a gate is on: as the user says, or else by default.
-func GateOn(name string, said map[string]bool, minor uint64) bool {
-	if on, ok := said[name]; ok {
-		return on
+// GateOn reports whether a gate is on: as the user has set it, or else by default.
+func GateOn(name string, gates map[string]bool, minor uint64) bool {
+	if enabled, ok := gates[name]; ok {
+		return enabled
 	}
 	letter := inMinor(kubeletGates[name], minor)
 	return letter == onThere || letter == lockedOn

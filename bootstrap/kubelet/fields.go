@@ -156,7 +156,7 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 // checkKeys refuses a map that a node would not read as it is written: PowerShell ignores the case of keys, and a plan takes the
 // key fact for a fact of the node.
 func checkKeys(tree any) error {
-	var below []any
+	var children []any
 	switch tree := tree.(type) {
 	case map[string]any:
 		seen := map[string]string{}
@@ -165,18 +165,18 @@ func checkKeys(tree any) error {
 			if lower == "fact" {
 				return step.Invalid(configurationField, "a map has the key %q, which is reserved for facts of the node; remove it", key)
 			}
-			if other, twice := seen[lower]; twice {
+			if previous, twice := seen[lower]; twice {
 				return step.Invalid(configurationField,
-					"a map has the keys %q and %q, which are the same on Windows; remove one of them", other, key)
+					"a map has the keys %q and %q, which are the same on Windows; remove one of them", previous, key)
 			}
 			seen[lower] = key
-			below = append(below, tree[key])
+			children = append(children, tree[key])
 		}
 	case []any:
-		below = tree
+		children = tree
 	}
-	for _, one := range below {
-		if err := checkKeys(one); err != nil {
+	for _, child := range children {
+		if err := checkKeys(child); err != nil {
 			return err
 		}
 	}
@@ -184,11 +184,11 @@ func checkKeys(tree any) error {
 }
 
 func checkField(name string, gates map[string]bool, minor uint64) error {
-	if instead := ownedFields[name]; instead != "" {
-		return step.Invalid(configurationField, "%s is set by this provider: %s", name, instead)
+	if advice := ownedFields[name]; advice != "" {
+		return step.Invalid(configurationField, "%s is set by this provider: %s", name, advice)
 	}
-	if why := unsupportedFields[name]; why != "" {
-		return step.Invalid(configurationField, "%s: %s; remove it", name, why)
+	if reason := unsupportedFields[name]; reason != "" {
+		return step.Invalid(configurationField, "%s: %s; remove it", name, reason)
 	}
 	if line := kubeletFields[name]; inMinor(line, minor) == unknownThere {
 		return step.Invalid(configurationField,
@@ -240,8 +240,8 @@ var fieldRules = []struct {
 		"shutdownGracePeriod must be at least as long as shutdownGracePeriodCriticalPods, and neither may be between 0s and 1s",
 		"use both, such as 60s and 20s",
 		func(c *kubeletv1.KubeletConfiguration) bool {
-			all, critical := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
-			return critical > all || all < 0 || critical < 0 || all > 0 && all < time.Second || critical > 0 && critical < time.Second
+			full, critical := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
+			return critical > full || full < 0 || critical < 0 || full > 0 && full < time.Second || critical > 0 && critical < time.Second
 		},
 	},
 	{
@@ -268,8 +268,8 @@ var fieldRules = []struct {
 	{
 		"imageMaximumGCAge must be longer than imageMinimumGCAge, and neither may be negative", "use both, such as 168h and 2m",
 		func(c *kubeletv1.KubeletConfiguration) bool {
-			least, most := c.ImageMinimumGCAge.Duration, c.ImageMaximumGCAge.Duration
-			return least < 0 || most < 0 || most > 0 && most <= least
+			low, high := c.ImageMinimumGCAge.Duration, c.ImageMaximumGCAge.Duration
+			return low < 0 || high < 0 || high > 0 && high <= low
 		},
 	},
 	{

@@ -80,11 +80,11 @@ func Read(in Input) (Kubelet, error) {
 		nodeName: in.NodeName, providerID: in.ProviderID, version: in.Version, minor: in.Minor, size: in.Size,
 		MaxPods: MaxPods(in.Spec), groupRisks: groupRisks(in.Machine),
 	}
-	all, err := allLabels(in.Node.Labels, in.OwnLabels, in.Machine)
+	merged, err := allLabels(in.Node.Labels, in.OwnLabels, in.Machine)
 	if err != nil {
 		return k, err
 	}
-	labels, err := readLabels(all)
+	labels, err := readLabels(merged)
 	if err != nil {
 		return k, err
 	}
@@ -137,10 +137,10 @@ func (k *Kubelet) readService(spec bootstrapv1.Kubelet) error {
 	return k.readSwitches(spec)
 }
 
-// HasNodeIP tells that the user has set the flag.
+// HasNodeIP reports whether the user has set the flag.
 func (k *Kubelet) HasNodeIP() bool { return hasFlag(k.Flags, "node-ip") }
 
-// HasCloudProvider tells that a cloud provider says which addresses the Node has.
+// HasCloudProvider reports whether a cloud provider sets the addresses of the Node.
 func (k *Kubelet) HasCloudProvider() bool { return hasFlag(k.Flags, "cloud-provider") }
 
 // readFlags reads flags that have no field in the configuration: first ours, then the user's.
@@ -164,8 +164,8 @@ func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]Flag, error) {
 		}
 		flags = append(flags, Flag{"v", strconv.Itoa(int(*level))})
 	}
-	more, err := readArgs(spec.ExtraArgs, minor)
-	return append(flags, more...), err
+	extra, err := readArgs(spec.ExtraArgs, minor)
+	return append(flags, extra...), err
 }
 
 // What values of the API mean to Windows and to the kubelet.
@@ -187,7 +187,7 @@ var (
 	}
 )
 
-// RotatesLogs tells whether kube-log-runner of a version does so.
+// RotatesLogs reports whether kube-log-runner of a version does so.
 func RotatesLogs(minor uint64) bool { return minor >= rotatingMinor }
 
 // readLog makes the flags of kube-log-runner.
@@ -211,15 +211,15 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 	return nil, nil
 }
 
-func readLogDirectory(said string) (string, error) {
-	if said == "" {
+func readLogDirectory(directory string) (string, error) {
+	if directory == "" {
 		return step.KubeletLogs, nil
 	}
-	if !plainArgument.MatchString(said) {
+	if !plainArgument.MatchString(directory) {
 		return "", step.Invalid(kubeletField+".log.directory", "%q is not printable ASCII without percent signs, "+
-			"and the path is an argument of the kubelet's service; use a name such as C:\\logs\\kubelet", said)
+			"and the path is an argument of the kubelet's service; use a name such as C:\\logs\\kubelet", directory)
 	}
-	return said, step.CheckPath(kubeletField+".log.directory", said)
+	return directory, step.CheckPath(kubeletField+".log.directory", directory)
 }
 
 // readSwitches turns Enabled and Disabled into fields and the gates that they need.
@@ -249,7 +249,7 @@ func (k *Kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
 		return nil
 	}
 	set("enableSystemLogHandler", true)
-	if on, said := k.gates[logQueryGate]; said && !on {
+	if enabled, ok := k.gates[logQueryGate]; ok && !enabled {
 		return step.Invalid(gatesField,
 			"%s is Disabled, but spec.kubelet.systemLogQuery: Enabled needs it; remove one of the two", logQueryGate)
 	}

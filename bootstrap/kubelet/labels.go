@@ -29,17 +29,17 @@ var (
 // Registered are the labels and taints with which kubeadm join registers the Node, beside the labels that each kubelet gives its
 // own.
 func Registered(
-	node bootstrapv1.NodeRegistration, own map[string]string, m *infrav1.WindowsMachine,
+	node bootstrapv1.NodeRegistration, ownLabels map[string]string, m *infrav1.WindowsMachine,
 ) (map[string]string, []corev1.Taint, error) {
-	all, err := allLabels(node.Labels, own, m)
+	merged, err := allLabels(node.Labels, ownLabels, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := readLabels(all); err != nil {
+	if _, err := readLabels(merged); err != nil {
 		return nil, nil, err
 	}
 	labels := map[string]string{}
-	for name, value := range all {
+	for name, value := range merged {
 		labels[name] = string(value)
 	}
 	taints, err := readTaints(node.Taints)
@@ -68,16 +68,16 @@ func readLabels(labels map[string]bootstrapv1.LabelValue) ([]string, error) {
 	return pairs, nil
 }
 
-// withOwn are the labels of the spec and those that say what runs on the node, whatever the spec says of that.
-func withOwn(labels map[string]bootstrapv1.LabelValue, own map[string]string) map[string]bootstrapv1.LabelValue {
-	all := maps.Clone(labels)
-	if all == nil {
-		all = map[string]bootstrapv1.LabelValue{}
+// withOwn are the labels of the spec and those for what runs on the node, which replace the spec's.
+func withOwn(labels map[string]bootstrapv1.LabelValue, ownLabels map[string]string) map[string]bootstrapv1.LabelValue {
+	merged := maps.Clone(labels)
+	if merged == nil {
+		merged = map[string]bootstrapv1.LabelValue{}
 	}
-	for name, value := range own {
-		all[name] = bootstrapv1.LabelValue(value)
+	for name, value := range ownLabels {
+		merged[name] = bootstrapv1.LabelValue(value)
 	}
-	return all
+	return merged
 }
 
 // windowsTaint keeps away pods that do not say that they are for Windows.
@@ -85,21 +85,21 @@ var windowsTaint = corev1.Taint{Key: "os", Value: "windows", Effect: corev1.Tain
 
 // readTaints puts Cluster API's own taint first; Cluster API removes it when it has labelled the Node.
 func readTaints(wanted *[]bootstrapv1.NodeTaint) ([]corev1.Taint, error) {
-	own := clusterv1.NodeUninitializedTaint
+	uninitialized := clusterv1.NodeUninitializedTaint
 	if wanted == nil {
-		return []corev1.Taint{own, windowsTaint}, nil
+		return []corev1.Taint{uninitialized, windowsTaint}, nil
 	}
-	taints := []corev1.Taint{own}
-	for _, one := range *wanted {
-		taint := corev1.Taint{Key: one.Key, Value: one.Value, Effect: one.Effect}
+	taints := []corev1.Taint{uninitialized}
+	for _, spec := range *wanted {
+		taint := corev1.Taint{Key: spec.Key, Value: spec.Value, Effect: spec.Effect}
 		if err := checkTaint(taint); err != nil {
 			return nil, err
 		}
-		same := func(other corev1.Taint) bool { return taint.MatchTaint(&other) }
+		matches := func(t corev1.Taint) bool { return taint.MatchTaint(&t) }
 		switch {
-		case taint.MatchTaint(&own):
+		case taint.MatchTaint(&uninitialized):
 			return nil, step.Invalid(taintsField, "%s:%s is always added; remove it", taint.Key, taint.Effect)
-		case slices.ContainsFunc(taints, same):
+		case slices.ContainsFunc(taints, matches):
 			return nil, step.Invalid(taintsField, "%s:%s is listed twice; remove one", taint.Key, taint.Effect)
 		}
 		taints = append(taints, taint)

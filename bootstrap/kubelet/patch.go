@@ -70,8 +70,8 @@ const noneMinor = 31
 // shutdownGate is on by default; without it a kubelet exits at grace periods.
 const shutdownGate = "GracefulNodeShutdown"
 
-func shutdownFields(on bool) map[string]any {
-	if !on {
+func shutdownFields(enabled bool) map[string]any {
+	if !enabled {
 		return map[string]any{"shutdownGracePeriod": nil, "shutdownGracePeriodCriticalPods": nil}
 	}
 	return map[string]any{
@@ -80,8 +80,7 @@ func shutdownFields(on bool) map[string]any {
 	}
 }
 
-// gateTree has the user's gates, and removes what the cluster's configuration says about the gate for our grace
-// periods.
+// gateTree has the user's gates, and removes what the cluster's configuration has about the gate for our grace periods.
 func gateTree(gates map[string]bool) map[string]any {
 	tree := map[string]any{shutdownGate: nil}
 	for name, enabled := range gates {

@@ -33,8 +33,8 @@ func systemCPU(cpus int) string {
 // kubeCPU is for kubelet and containerd: 6 % of the first core, 1 % of the second, 0.5 % of the next two and 0.25 %
 // of the others.
 func kubeCPU(cpus int) string {
-	first, second, next, others := min(cpus, 1), min(max(cpus-1, 0), 1), min(max(cpus-2, 0), 2), max(cpus-4, 0)
-	return fmt.Sprintf("%dm", 60*first+10*second+5*next+others*5/2)
+	first, second, next, rest := min(cpus, 1), min(max(cpus-1, 0), 1), min(max(cpus-2, 0), 2), max(cpus-4, 0)
+	return fmt.Sprintf("%dm", 60*first+10*second+5*next+rest*5/2)
 }
 
 // kubeMemory is for kubelet, containerd and what runs beside each pod, at most a quarter of the memory.
@@ -49,10 +49,10 @@ func (k *Kubelet) reserve(patch plan.Tree) []plan.ReservationRule {
 	patch["evictionHard"] = k.reservations.eviction.tree()
 	var rules []plan.ReservationRule
 	for _, open := range []struct {
-		of         map[string]any
-		said       string
+		target     map[string]any
+		configured string
 		name, fact string
-		known      int
+		size       int
 		value      func(fact int) string
 		rows       func() []plan.ReservationRow
 	}{
@@ -72,9 +72,9 @@ func (k *Kubelet) reserve(patch plan.Tree) []plan.ReservationRule {
 	} {
 		_, resource, _ := strings.Cut(open.name, ".")
 		switch {
-		case open.said != "":
-		case open.known > 0:
-			open.of[resource] = open.value(open.known)
+		case open.configured != "":
+		case open.size > 0:
+			open.target[resource] = open.value(open.size)
 		default:
 			rules = append(rules, plan.ReservationRule{Set: open.name, Fact: open.fact, Rows: open.rows()})
 		}
@@ -90,11 +90,11 @@ var cpuCounts = []int{
 func cpuRows(value func(cpus int) string) []plan.ReservationRow {
 	var rows []plan.ReservationRow
 	for i, cpus := range cpuCounts {
-		below := ""
+		limit := ""
 		if i+1 < len(cpuCounts) {
-			below = strconv.Itoa(cpuCounts[i+1])
+			limit = strconv.Itoa(cpuCounts[i+1])
 		}
-		rows = addRow(rows, below, value(cpus))
+		rows = addRow(rows, limit, value(cpus))
 	}
 	return rows
 }
@@ -114,10 +114,10 @@ func memoryRows(maxPods int) []plan.ReservationRow {
 }
 
 // addRow widens the last row if the next one has the same value.
-func addRow(rows []plan.ReservationRow, below, value string) []plan.ReservationRow {
-	if last := len(rows) - 1; last >= 0 && rows[last].Value == value {
-		rows[last].Below = below
+func addRow(rows []plan.ReservationRow, limit, value string) []plan.ReservationRow {
+	if end := len(rows) - 1; end >= 0 && rows[end].Value == value {
+		rows[end].Below = limit
 		return rows
 	}
-	return append(rows, plan.ReservationRow{Below: below, Value: value})
+	return append(rows, plan.ReservationRow{Below: limit, Value: value})
 }

@@ -45,42 +45,42 @@ func (t thresholds) tree() map[string]any {
 
 // measure is what an amount counts, with the limits that the API has as well.
 type measure struct {
-	least, most resource.Quantity
-	// whole says that it has no thousandths, percent that it may be a percentage.
-	whole, percent bool
-	write          string
+	low, high resource.Quantity
+	// integral is set if it has no thousandths, percent if it may be a percentage.
+	integral, percent bool
+	write             string
 }
 
 var (
 	cores = measure{
-		most: resource.MustParse("768"), write: "cores such as 2, or thousandths of them such as 500m",
+		high: resource.MustParse("768"), write: "cores such as 2, or thousandths of them such as 500m",
 	}
 	memory = measure{
-		least: resource.MustParse("1Mi"), most: resource.MustParse("24Ti"), whole: true,
+		low: resource.MustParse("1Mi"), high: resource.MustParse("24Ti"), integral: true,
 		write: "1Mi to 24Ti, such as 2Gi or 1536Mi",
 	}
 	storage = measure{
-		least: memory.least, most: resource.MustParse("64Ti"), whole: true, write: "1Mi to 64Ti, such as 10Gi",
+		low: memory.low, high: resource.MustParse("64Ti"), integral: true, write: "1Mi to 64Ti, such as 10Gi",
 	}
 	freeMemory = measure{
-		least: memory.least, most: memory.most, whole: true, percent: true, write: "one such as 500Mi, or a percentage such as 5%",
+		low: memory.low, high: memory.high, integral: true, percent: true, write: "one such as 500Mi, or a percentage such as 5%",
 	}
 	freeStorage = measure{
-		least: memory.least, most: storage.most, whole: true, percent: true, write: "one such as 10Gi, or a percentage such as 10%",
+		low: memory.low, high: storage.high, integral: true, percent: true, write: "one such as 10Gi, or a percentage such as 10%",
 	}
 	percentage = regexp.MustCompile(`^[1-9]\d?%$`)
 )
 
 // canonical is the text by which the kubelet and other tools show an amount.
-func (m measure) canonical(said string) (text string, ok bool) {
-	if m.percent && percentage.MatchString(said) {
-		return said, true
+func (m measure) canonical(value string) (text string, ok bool) {
+	if m.percent && percentage.MatchString(value) {
+		return value, true
 	}
-	amount, err := resource.ParseQuantity(said)
+	amount, err := resource.ParseQuantity(value)
 	switch {
-	case err != nil || amount.Cmp(m.least) < 0 || amount.Cmp(m.most) > 0:
+	case err != nil || amount.Cmp(m.low) < 0 || amount.Cmp(m.high) > 0:
 		return "", false
-	case m.whole:
+	case m.integral:
 		return resource.NewQuantity(amount.Value(), resource.BinarySI).String(), true
 	}
 	return resource.NewMilliQuantity(amount.MilliValue(), resource.DecimalSI).String(), true
@@ -91,11 +91,11 @@ var leastMemory = resource.MustParse("2Gi")
 
 func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
 	var r reservations
-	for _, one := range []struct {
-		field string
-		said  bootstrapv1.Amount
-		into  *string
-		is    measure
+	for _, entry := range []struct {
+		field   string
+		value   bootstrapv1.Amount
+		target  *string
+		measure measure
 	}{
 		{"system.cpu", spec.System.CPU, &r.system.cpu, cores},
 		{"system.memory", spec.System.Memory, &r.system.memory, memory},
@@ -107,14 +107,14 @@ func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
 		{"eviction.nodefsAvailable", spec.Eviction.NodeFSAvailable, &r.eviction.nodefs, freeStorage},
 		{"eviction.imagefsAvailable", spec.Eviction.ImageFSAvailable, &r.eviction.imagefs, freeStorage},
 	} {
-		if one.said == "" {
+		if entry.value == "" {
 			continue
 		}
-		text, ok := one.is.canonical(string(one.said))
+		text, ok := entry.measure.canonical(string(entry.value))
 		if !ok {
-			return r, step.Invalid(reservationsField+"."+one.field, "%q is not an amount; use %s", one.said, one.is.write)
+			return r, step.Invalid(reservationsField+"."+entry.field, "%q is not an amount; use %s", entry.value, entry.measure.write)
 		}
-		*one.into = text
+		*entry.target = text
 	}
 	if policy := spec.LowMemoryPolicy; policy != "" && policy != bootstrapv1.LowMemoryAllow {
 		return r, step.Invalid(reservationsField+".lowMemoryPolicy", "%q is not valid; use %s, or remove it",

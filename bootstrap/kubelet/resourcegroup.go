@@ -12,18 +12,18 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// allLabels are those of the spec, those that say what runs on the node, and the one that says the resource group of its VM.
+// allLabels are those of the spec, those for what runs on the node, and the one with the resource group of its VM.
 func allLabels(
-	labels map[string]bootstrapv1.LabelValue, own map[string]string, m *infrav1.WindowsMachine,
+	labels map[string]bootstrapv1.LabelValue, ownLabels map[string]string, m *infrav1.WindowsMachine,
 ) (map[string]bootstrapv1.LabelValue, error) {
 	if err := checkGroup(labels, m); err != nil {
 		return nil, err
 	}
-	all := withOwn(labels, own)
+	merged := withOwn(labels, ownLabels)
 	if group := namedGroup(m); group != "" && isLabelValue(group) {
-		all[infrav1.ResourceGroupLabel] = bootstrapv1.LabelValue(group)
+		merged[infrav1.ResourceGroupLabel] = bootstrapv1.LabelValue(group)
 	}
-	return all, nil
+	return merged, nil
 }
 
 // namedGroup is the resource group that the machine's spec names, in lower case as in its providerID. A machine whose spec names
@@ -40,23 +40,23 @@ func isLabelValue(text string) bool { return len(validation.IsValidLabelValue(te
 
 var groupInProviderID = regexp.MustCompile(`(?i)^azure:///subscriptions/[^/]+/resourceGroups/([^/]+)/`)
 
-// checkGroup refuses a label that says another resource group than the VM's.
+// checkGroup refuses a label with another resource group than the VM's.
 func checkGroup(labels map[string]bootstrapv1.LabelValue, m *infrav1.WindowsMachine) error {
-	said, has := labels[infrav1.ResourceGroupLabel]
-	if !has || m == nil || m.Spec.Azure == nil {
+	labeled, ok := labels[infrav1.ResourceGroupLabel]
+	if !ok || m == nil || m.Spec.Azure == nil {
 		return nil
 	}
 	group := namedGroup(m)
 	if in := groupInProviderID.FindStringSubmatch(m.Spec.ProviderID); in != nil {
 		group = in[1]
 	}
-	if group == "" || strings.EqualFold(group, string(said)) {
+	if group == "" || strings.EqualFold(group, string(labeled)) {
 		return nil
 	}
 	return step.Invalid(labelsField,
 		"%s is %q, but the VM is in the resource group %q, and Azure's cloud controller manager would delete "+
 			"the Node; remove the label",
-		infrav1.ResourceGroupLabel, said, group)
+		infrav1.ResourceGroupLabel, labeled, group)
 }
 
 // groupRisks are about a VM that the cloud controller manager may not find.

@@ -57,18 +57,18 @@ func (k *Kubelet) Restarted() []plan.Step {
 	}
 	const rest = "kubeletCommand"
 	wanted := plan.Parts(plan.FromFact(rest), k.nodeIPFlag(" "))
-	other := &plan.Test{Fact: factImagePath, IsNot: wanted}
-	without := readCommand()
-	without.Name, without.Match, without.Set = "kubelet-command-without-address", commandWithoutAddress, rest
+	differs := &plan.Test{Fact: factImagePath, IsNot: wanted}
+	withoutIP := readCommand()
+	withoutIP.Name, withoutIP.Match, withoutIP.Set = "kubelet-command-without-address", commandWithoutAddress, rest
 	return []plan.Step{
-		readCommand(), without,
+		readCommand(), withoutIP,
 		&plan.Run{
-			Common: plan.Common{Name: "kubelet-address", Reason: step.ReasonKubeletServiceFailed, Attempts: 3, When: other},
+			Common: plan.Common{Name: "kubelet-address", Reason: step.ReasonKubeletServiceFailed, Attempts: 3, When: differs},
 			Argv:   append(plan.Texts("sc.exe", "config", "kubelet", "binPath="), wanted),
 		},
 		&plan.ServiceState{
 			Common: plan.Common{
-				Name: "kubelet-restarted", Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 120, Attempts: 3, When: other,
+				Name: "kubelet-restarted", Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 120, Attempts: 3, When: differs,
 			},
 			Service: "kubelet", State: plan.ServiceRestarted,
 		},
@@ -78,16 +78,15 @@ func (k *Kubelet) Restarted() []plan.Step {
 // commandWithoutAddress finds what comes before the last flag, which is ours, or all if somebody has removed that.
 const commandWithoutAddress = `^(.+?)( --node-ip=[0-9.]+)?\z`
 
-func (k *Kubelet) nodeIPFlag(before string) plan.Value {
-	return joined(plan.Parts(plan.Text(before+"--node-ip="), k.NodeIP))
+func (k *Kubelet) nodeIPFlag(prefix string) plan.Value {
+	return joined(plan.Parts(plan.Text(prefix+"--node-ip="), k.NodeIP))
 }
 
-// measured tells whether only the node knows its address.
+// measured reports whether only the node knows its address.
 func (k *Kubelet) measured() bool { return len(k.NodeIP) > 0 && k.NodeIP[0].Fact != "" }
 
-// command is the command line of the service. It is ours because the services of images ignore what kubeadm writes
-// for them, do not restart and do not rotate logs. Without --windows-service Windows could not tell the kubelet that
-// the machine shuts down.
+// command is the command line of the service. It is ours because the services of images ignore what kubeadm writes for them, do
+// not restart and do not rotate logs. Without --windows-service Windows could not notify the kubelet that the machine shuts down.
 func (k *Kubelet) command() []plan.Value {
 	command := []string{step.LogProgram, `--log-file=` + k.LogDirectory + `\kubelet.log`}
 	for _, flag := range k.logFlags {
@@ -141,14 +140,14 @@ func readCommand() *plan.Fact {
 // commandLine joins arguments as a service step does, by the rules of CommandLineToArgvW. Those with a fact have no blanks.
 func commandLine(argv []plan.Value) plan.Value {
 	var line plan.Value
-	for i, one := range argv {
+	for i, argument := range argv {
 		if i > 0 {
 			line = append(line, plan.Part{Text: " "})
 		}
-		if len(one) == 1 {
-			one = plan.Text(quoted(one[0].Text))
+		if len(argument) == 1 {
+			argument = plan.Text(quoted(argument[0].Text))
 		}
-		line = append(line, one...)
+		line = append(line, argument...)
 	}
 	return joined(line)
 }
@@ -158,11 +157,11 @@ const mustQuote = " \t\r\n\f\v\""
 
 var slashesBeforeQuote = regexp.MustCompile(`(\\*)"`)
 
-func quoted(one string) string {
-	if one != "" && !strings.ContainsAny(one, mustQuote) {
-		return one
+func quoted(argument string) string {
+	if argument != "" && !strings.ContainsAny(argument, mustQuote) {
+		return argument
 	}
-	text := slashesBeforeQuote.ReplaceAllString(one, `$1$1\"`)
+	text := slashesBeforeQuote.ReplaceAllString(argument, `$1$1\"`)
 	return `"` + text + text[len(strings.TrimRight(text, `\`)):] + `"`
 }
 
@@ -170,8 +169,8 @@ func quoted(one string) string {
 func joined(value plan.Value) plan.Value {
 	var parts plan.Value
 	for _, part := range value {
-		if last := len(parts) - 1; last >= 0 && part.Fact == "" && parts[last].Fact == "" {
-			parts[last].Text += part.Text
+		if end := len(parts) - 1; end >= 0 && part.Fact == "" && parts[end].Fact == "" {
+			parts[end].Text += part.Text
 			continue
 		}
 		parts = append(parts, part)
@@ -181,7 +180,7 @@ func joined(value plan.Value) plan.Value {
 
 // Folders of the spec, from which the kubelet runs or obeys something.
 func (k *Kubelet) Folders() []step.Folder {
-	var all []step.Folder
+	var folders []step.Folder
 	for _, flag := range k.Flags {
 		path := strings.ReplaceAll(flag.Value, "/", `\`)
 		if !step.IsPlain(path) {
@@ -189,11 +188,11 @@ func (k *Kubelet) Folders() []step.Folder {
 		}
 		switch flag.Name {
 		case "image-credential-provider-bin-dir":
-			all = append(all, step.Folder{Name: "credential-providers", Path: path, Access: plan.AccessGuarded, Whole: true})
+			folders = append(folders, step.Folder{Name: "credential-providers", Path: path, Access: plan.AccessGuarded, Whole: true})
 		case "image-credential-provider-config":
 			folder := path[:strings.LastIndexByte(path, '\\')]
-			all = append(all, step.Folder{Name: "credential-provider-config", Path: folder, Access: plan.AccessGuarded})
+			folders = append(folders, step.Folder{Name: "credential-provider-config", Path: folder, Access: plan.AccessGuarded})
 		}
 	}
-	return all
+	return folders
 }

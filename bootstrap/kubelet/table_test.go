@@ -118,10 +118,10 @@ func TestOurOwnGateNeedsNothing(t *testing.T) {
 // TestRemovedGates: what is said of later versions is about gates that the table's last version still has.
 func TestRemovedGates(t *testing.T) {
 	for name, gate := range removedGates {
-		if gate.from <= lastMinor || inMinor(kubeletGates[name], lastMinor) == unknownThere {
+		if gate.minor <= lastMinor || inMinor(kubeletGates[name], lastMinor) == unknownThere {
 			t.Errorf("%s: the table says what v1.%d makes of it: remove it from the list", name, lastMinor)
 		}
-		expect.Same(t, name+" in the version before", false, slices.Contains(RemovedGates(gate.from-1), name))
-		expect.Same(t, name+" in its version", true, slices.Contains(RemovedGates(gate.from), name))
+		expect.Same(t, name+" in the version before", false, slices.Contains(RemovedGates(gate.minor-1), name))
+		expect.Same(t, name+" in its version", true, slices.Contains(RemovedGates(gate.minor), name))
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// unreadable names the field of a configuration that the kubelet cannot read, and says how it must be written. It reads the
-// fields one by one: what a field of a duration returns does not tell its name.
+// unreadable names the field of a configuration that the kubelet cannot read, and how it must be written. It reads the fields one
+// by one: what a field of a duration returns does not have its name.
 func unreadable(fields map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		raw, err := json.Marshal(map[string]any{name: fields[name]})
@@ -44,7 +44,7 @@ func wanted(name string, err error) (path, want string) {
 	return name, "a quantity, such as 1Gi"
 }
 
-// isDuration says whether a field of the configuration has a time; the decoder only tells that it wants a text.
+// isDuration reports whether a field of the configuration has a time; the decoder's error only has that it wants a text.
 func isDuration(name string) bool {
 	for field := range reflect.TypeFor[kubeletv1.KubeletConfiguration]().Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -20,8 +20,8 @@ const (
 // removed is a feature gate that a version after lastMinor takes away: from that minor on a program does not start where one
 // names it. It is left out here once table.go has the version.
 type removed struct {
-	from    uint64
-	instead string
+	minor     uint64
+	successor string
 }
 
 // removedGates are those that a user may have reason to write.
@@ -34,7 +34,7 @@ var removedGates = map[string]removed{
 // RemovedGates are the gates that the kubelet and kube-proxy of a version no longer know, and that older ones do.
 func RemovedGates(minor uint64) (names []string) {
 	for _, name := range step.SortedKeys(removedGates) {
-		if minor >= removedGates[name].from {
+		if minor >= removedGates[name].minor {
 			names = append(names, name)
 		}
 	}
@@ -43,20 +43,20 @@ func RemovedGates(minor uint64) (names []string) {
 
 // inMinor is the letter for a version in the line of a name.
 func inMinor(line string, minor uint64) byte {
-	at := int(min(minor, lastMinor)) - firstMinor
-	if at < 0 || at >= len(line) {
+	index := int(min(minor, lastMinor)) - firstMinor
+	if index < 0 || index >= len(line) {
 		return unknownThere
 	}
-	return line[at]
+	return line[index]
 }
 
 // unknownName ends the sentence about a name that a version does not know: which versions do, and what to do.
 func unknownName(line string) string {
-	known := knownMinors(line)
-	if known == "" {
+	minors := knownMinors(line)
+	if minors == "" {
 		return fmt.Sprintf("; no version from 1.%d to 1.%d has it: correct the name, or remove it", firstMinor, lastMinor)
 	}
-	return " (it is known in: " + known + "); remove it"
+	return " (it is known in: " + minors + "); remove it"
 }
 
 // knownMinors are the versions that know a name, as text: "1.30 to 1.33".
@@ -65,12 +65,12 @@ func knownMinors(line string) string {
 	if first < 0 {
 		return ""
 	}
-	last := len(strings.TrimRight(line, string(unknownThere))) - 1
-	if last == lastMinor-firstMinor {
+	end := len(strings.TrimRight(line, string(unknownThere))) - 1
+	if end == lastMinor-firstMinor {
 		return fmt.Sprintf("1.%d and later", firstMinor+first)
 	}
-	if first == last {
+	if first == end {
 		return fmt.Sprintf("1.%d only", firstMinor+first)
 	}
-	return fmt.Sprintf("1.%d to 1.%d", firstMinor+first, firstMinor+last)
+	return fmt.Sprintf("1.%d to 1.%d", firstMinor+first, firstMinor+end)
 }

@@ -34,14 +34,14 @@ type adapter struct {
 }
 
 type hop struct {
-	to  netip.Prefix
-	via netip.Addr
+	destination netip.Prefix
+	via         netip.Addr
 }
 
 // Adapters are the VM's adapters in the order of the spec; there are none if they are those of the template.
 type Adapters []adapter
 
-// Addressed says whether the status has every MAC that the machine needs, and every address that it needs from pools.
+// Addressed reports whether the status has every MAC that the machine needs, and every address that it needs from pools.
 func Addressed(m *infrav1.WindowsMachine) bool {
 	if !wantsMACs(m) {
 		return true
@@ -69,11 +69,11 @@ func ReadAdapters(m *infrav1.WindowsMachine) (Adapters, error) {
 	if m.Spec.VSphere == nil {
 		return azureAdapters(m.Spec.Azure)
 	}
-	var all Adapters
+	var adapters Adapters
 	routed := map[bool]bool{}
 	for i, spec := range m.Spec.VSphere.NetworkInterfaces {
 		a := adapter{name: spec.Name, number: i + 1, mtu: int(spec.MTU)}
-		if err := a.checkName(adaptersField, all); err != nil {
+		if err := a.checkName(adaptersField, adapters); err != nil {
 			return nil, err
 		}
 		if wantsMACs(m) {
@@ -84,38 +84,38 @@ func ReadAdapters(m *infrav1.WindowsMachine) (Adapters, error) {
 		if err := a.readRoutes(spec); err != nil {
 			return nil, err
 		}
-		all = append(all, a)
+		adapters = append(adapters, a)
 	}
-	return all, nil
+	return adapters, nil
 }
 
 // azureAdapters: Azure chooses their MACs and addresses.
 func azureAdapters(vm *infrav1.AzureVM) (Adapters, error) {
-	var all Adapters
+	var adapters Adapters
 	if vm == nil {
-		return all, nil
+		return adapters, nil
 	}
 	for i, spec := range vm.NetworkInterfaces {
 		a := adapter{name: spec.Name, number: i + 1, secondary: int(spec.SecondaryAddresses)}
-		if err := a.checkName("WindowsMachine spec.azure.networkInterfaces", all); err != nil {
+		if err := a.checkName("WindowsMachine spec.azure.networkInterfaces", adapters); err != nil {
 			return nil, err
 		}
-		all = append(all, a)
+		adapters = append(adapters, a)
 	}
-	return all, nil
+	return adapters, nil
 }
 
 // interfaceName is the API's pattern.
 var interfaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // podAdapter is how the names of pods' adapters begin. The vSwitch calls the adapter nat "vEthernet (nat)", which VMware Tools is
-// told to hide, and so the node would have no address. It is refused on every cloud, as a template may be for several.
+// configured to hide, and so the node would have no address. It is refused on every cloud, as a template may be for several.
 var podAdapter = regexp.MustCompile(`^(nat$|cbr0|flannel|antrea-gw)`)
 
-func (a *adapter) checkName(field string, before Adapters) error {
+func (a *adapter) checkName(field string, previous Adapters) error {
 	field = fmt.Sprintf("%s[%d].name", field, a.number-1)
 	switch {
-	case !interfaceName.MatchString(a.name) || slices.Contains(before.names(), a.name):
+	case !interfaceName.MatchString(a.name) || slices.Contains(previous.names(), a.name):
 		return step.Invalid(field,
 			"%q is not valid, or another adapter has it; use lowercase letters, digits and '-', such as node", a.name)
 	case podAdapter.MatchString(a.name):
@@ -131,17 +131,17 @@ func (a *adapter) readFound(found infrav1.MachineNetworkInterface, routed map[bo
 		return step.Invalid(field,
 			"macAddress %q is not one that this provider assigns; delete the Machine to get a new one", a.mac)
 	}
-	for _, one := range found.Addresses {
-		if err := CheckAddress(one); err != nil {
+	for _, address := range found.Addresses {
+		if err := CheckAddress(address); err != nil {
 			return step.Invalid(field, "%s; correct the pool that it comes from, then delete the Machine", err)
 		}
-		prefix := netip.MustParsePrefix(one.Address)
+		prefix := netip.MustParsePrefix(address.Address)
 		a.addresses = append(a.addresses, prefix)
-		if one.Gateway == "" || routed[prefix.Addr().Is4()] {
+		if address.Gateway == "" || routed[prefix.Addr().Is4()] {
 			continue
 		}
 		routed[prefix.Addr().Is4()] = true
-		a.gateways = append(a.gateways, netip.MustParseAddr(one.Gateway))
+		a.gateways = append(a.gateways, netip.MustParseAddr(address.Gateway))
 	}
 	return nil
 }
@@ -159,24 +159,24 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetworkInterface) error {
 		a.dns = append(a.dns, server)
 	}
 	for _, route := range spec.Routes {
-		to, err := readCIDR(field+".routes", route.To)
+		destination, err := readCIDR(field+".routes", route.To)
 		if err != nil {
 			return err
 		}
-		if to.Bits() == 0 {
+		if destination.Bits() == 0 {
 			return step.Invalid(field+".routes",
-				"%s is the default route, which comes from the gateway of the adapter's pool; remove it", to)
+				"%s is the default route, which comes from the gateway of the adapter's pool; remove it", destination)
 		}
 		via, ok := plainAddress(route.Via)
-		if !ok || via.Is4() != to.Addr().Is4() {
-			return step.Invalid(field+".routes", "%s cannot be reached via %q; use an address of the same family", to, route.Via)
+		if !ok || via.Is4() != destination.Addr().Is4() {
+			return step.Invalid(field+".routes", "%s cannot be reached via %q; use an address of the same family", destination, route.Via)
 		}
 		if !a.neighbour(via) {
 			return step.Invalid(field+".routes",
 				"%s is not in a network of the adapter, which has %s; use an address in one of them, or another pool",
 				via, showPrefixes(a.addresses))
 		}
-		a.routes = append(a.routes, hop{to, via})
+		a.routes = append(a.routes, hop{destination, via})
 	}
 	return nil
 }
@@ -190,12 +190,11 @@ func plainAddress(text string) (netip.Addr, bool) {
 	return address, err == nil && address.Zone() == "" && !address.Is4In6()
 }
 
-// neighbour says whether the adapter reaches an address directly. If it has no address of that family, DHCP may bring
-// one.
+// neighbour reports whether the adapter reaches an address directly. If it has no address of that family, DHCP may bring one.
 func (a *adapter) neighbour(address netip.Addr) bool {
-	same := slices.DeleteFunc(slices.Clone(a.addresses), func(p netip.Prefix) bool { return p.Addr().Is4() != address.Is4() })
-	return len(same) == 0 || address.IsLinkLocalUnicast() ||
-		slices.ContainsFunc(same, func(p netip.Prefix) bool { return p.Contains(address) })
+	family := slices.DeleteFunc(slices.Clone(a.addresses), func(p netip.Prefix) bool { return p.Addr().Is4() != address.Is4() })
+	return len(family) == 0 || address.IsLinkLocalUnicast() ||
+		slices.ContainsFunc(family, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 func showPrefixes(prefixes []netip.Prefix) string { return strings.Join(showAll(prefixes), ", ") }
@@ -203,21 +202,21 @@ func showPrefixes(prefixes []netip.Prefix) string { return strings.Join(showAll(
 // showAll is the text of each.
 func showAll[T fmt.Stringer](list []T) []string {
 	texts := make([]string, 0, len(list))
-	for _, one := range list {
-		texts = append(texts, one.String())
+	for _, item := range list {
+		texts = append(texts, item.String())
 	}
 	return texts
 }
 
 // addressed are the adapters with addresses from pools.
-func (as Adapters) addressed() Adapters {
-	return slices.DeleteFunc(slices.Clone(as), func(a adapter) bool { return len(a.addresses) == 0 })
+func (list Adapters) addressed() Adapters {
+	return slices.DeleteFunc(slices.Clone(list), func(a adapter) bool { return len(a.addresses) == 0 })
 }
 
 // names of the adapters, in the order of the spec.
-func (as Adapters) names() []string {
-	names := make([]string, 0, len(as))
-	for _, a := range as {
+func (list Adapters) names() []string {
+	names := make([]string, 0, len(list))
+	for _, a := range list {
 		names = append(names, a.name)
 	}
 	return names
@@ -225,12 +224,12 @@ func (as Adapters) names() []string {
 
 // Steps give the adapters their addresses before anything needs the network, and wait until Windows has checked that
 // no other computer uses them.
-func (as Adapters) Steps() step.Part {
+func (list Adapters) Steps() step.Part {
 	var p step.Part
-	for _, a := range as.addressed() {
+	for _, a := range list.addressed() {
 		p.Add(step.PhasePrepare, a.step(""))
 	}
-	for _, a := range as.addressed() {
+	for _, a := range list.addressed() {
 		for i, address := range a.addresses {
 			p.Add(step.PhasePrepare, &plan.WaitFor{
 				Common: plan.Common{
@@ -244,10 +243,11 @@ func (as Adapters) Steps() step.Part {
 	return p
 }
 
-// again repeats the settings: a new vSwitch takes over an adapter's addresses, but Windows loses the routes and name servers.
-func (as Adapters) again(suffix string) []plan.Step {
+// repeated are the settings once more: a new vSwitch takes over an adapter's addresses, but Windows loses the routes and name
+// servers.
+func (list Adapters) repeated(suffix string) []plan.Step {
 	var steps []plan.Step
-	for _, a := range as.addressed() {
+	for _, a := range list.addressed() {
 		steps = append(steps, a.step(suffix))
 	}
 	return steps
@@ -266,17 +266,17 @@ func (a *adapter) step(suffix string) plan.Step {
 		MTU:       a.mtu,
 	}
 	for _, route := range a.routes {
-		step.Routes = append(step.Routes, plan.Hop{To: plan.Text(route.to.String()), Via: plan.Text(route.via.String())})
+		step.Routes = append(step.Routes, plan.Hop{To: plan.Text(route.destination.String()), Via: plan.Text(route.via.String())})
 	}
 	return step
 }
 
 // ofFirst are the addresses of the first adapter; none if they come by DHCP.
-func (as Adapters) ofFirst() []netip.Prefix {
-	if len(as) == 0 {
+func (list Adapters) ofFirst() []netip.Prefix {
+	if len(list) == 0 {
 		return nil
 	}
-	return as[0].addresses
+	return list[0].addresses
 }
 
 // familiesOf are the IP families of the Cluster's pods in their order, true for IPv4. A CIDR that is not valid is

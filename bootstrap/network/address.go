@@ -7,17 +7,17 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// CheckAddress says why a node could not work with an address from a pool. It is called when the address is assigned,
-// when a corrected pool still helps, and again by Render.
-func CheckAddress(one infrav1.NetworkAddress) error {
-	prefix, err := netip.ParsePrefix(one.Address)
-	if err != nil || prefix.String() != one.Address || prefix.Addr().Is4In6() {
-		return fmt.Errorf("%q is not an address with a prefix length", one.Address)
+// CheckAddress returns why a node could not work with an address from a pool. It is called when the address is assigned, when a
+// corrected pool still helps, and again by Render.
+func CheckAddress(address infrav1.NetworkAddress) error {
+	prefix, err := netip.ParsePrefix(address.Address)
+	if err != nil || prefix.String() != address.Address || prefix.Addr().Is4In6() {
+		return fmt.Errorf("%q is not an address with a prefix length", address.Address)
 	}
-	if why := useless(prefix); why != "" {
-		return fmt.Errorf("%s %s", prefix, why)
+	if problem := useless(prefix); problem != "" {
+		return fmt.Errorf("%s %s", prefix, problem)
 	}
-	return checkGateway(prefix, one.Gateway)
+	return checkGateway(prefix, address.Gateway)
 }
 
 // checkGateway: an IPv6 gateway may be a link-local address.
@@ -36,8 +36,8 @@ func checkGateway(prefix netip.Prefix, text string) error {
 	return nil
 }
 
-// useless says what else an address means: the first address of an IPv4 network is the network, the last its
-// broadcast; the first of an IPv6 network is any router. Networks of one or two addresses use them all.
+// useless returns what else an address means: the first address of an IPv4 network is the network, the last its broadcast; the
+// first of an IPv6 network is any router. Networks of one or two addresses use them all.
 func useless(prefix netip.Prefix) string {
 	address, host := prefix.Addr(), prefix.Addr().BitLen()-prefix.Bits()
 	switch {

@@ -27,7 +27,7 @@ func (net *Network) kubeconfigOfIPAM() []plan.Step {
 	return []plan.Step{copyOfKubeconfig("ipam-kubeconfig", step.ProgramsDirectory+`\config`)}
 }
 
-// azureVNetConfig is for azure-vnet, whose policies have the older form. Since 2024 it makes an L2Bridge, whatever mode says
+// azureVNetConfig is for azure-vnet, whose policies have the older form. Since 2024 it makes an L2Bridge, whatever mode is
 // (Azure/azure-container-networking 8e8a5fde5).
 func azureVNetConfig(net *Network) plan.Tree {
 	plugin := map[string]any{
@@ -50,7 +50,7 @@ func azureVNetConfig(net *Network) plan.Tree {
 	return plan.Tree{"cniVersion": cniVersion, "name": net.podNetwork, "plugins": []any{plugin}}
 }
 
-// returnsDirectly: kube-proxy's own configuration says so only if we write it; its default is without.
+// returnsDirectly: kube-proxy's own configuration has it only if we write it; its default is without.
 func (net *Network) returnsDirectly() bool { return net.proxied && net.dsr }
 
 // azurePolicies block the host agent, from which pods could read secrets. Services need a route only without Direct Server

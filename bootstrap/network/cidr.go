@@ -14,21 +14,20 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// CheckCluster refuses what Read refuses of the Cluster. It needs none of what a node needs: people are told of CIDRs that no
-// node can have before anything waits for Linux nodes, which they may keep from coming up. Of a spec that is wrong itself it
-// says nothing.
+// CheckCluster refuses what Read refuses of the Cluster. It needs none of what a node needs: CIDRs that no node can have are
+// reported before anything waits for Linux nodes, which they may keep from coming up. It ignores a spec that is wrong itself.
 func CheckCluster(in Input) error {
 	if unwritten(in.Spec) {
 		return refuseOnlySix(in.ClusterNetwork)
 	}
-	of, wrong := profileOf(in.Spec)
+	profile, wrong := profileOf(in.Spec)
 	if wrong != nil {
-		return nil //nolint:nilerr // because Read says what is wrong with the spec
+		return nil //nolint:nilerr // because Read reports what is wrong with the spec
 	}
-	return reading{in, &Network{profile: of, adapters: in.Adapters}}.readCluster()
+	return reading{in, &Network{profile: profile, adapters: in.Adapters}}.readCluster()
 }
 
-// unwritten says that somebody else looks after the pods' network.
+// unwritten reports whether somebody else looks after the pods' network.
 func unwritten(spec bootstrapv1.Network) bool {
 	return equality.Semantic.DeepEqual(spec, bootstrapv1.Network{})
 }
@@ -103,24 +102,24 @@ func (net reading) checkApart() error {
 	if !net.overlay() {
 		return nil
 	}
-	known := map[string]string{}
+	fields := map[string]string{}
 	if host, err := netip.ParseAddr(net.Endpoint); err == nil {
-		known[host.Unmap().String()] = "the host of the Cluster's spec.controlPlaneEndpoint"
+		fields[host.Unmap().String()] = "the host of the Cluster's spec.controlPlaneEndpoint"
 	}
-	for _, one := range net.adapters.ofFirst() {
-		known[one.Addr().String()] = "an address that its pool has given to this machine"
+	for _, prefix := range net.adapters.ofFirst() {
+		fields[prefix.Addr().String()] = "an address that its pool has given to this machine"
 	}
-	for _, text := range slices.Sorted(maps.Keys(known)) {
-		if field, within := net.within(netip.MustParseAddr(text)); within != nil {
+	for _, text := range slices.Sorted(maps.Keys(fields)) {
+		if field, found := net.rangeOf(netip.MustParseAddr(text)); found != nil {
 			return step.Invalid(field, "%s contains %s, %s, which pods on Windows would not reach; use a CIDR in which no machine "+
-				"has an address", within, text, known[text])
+				"has an address", found, text, fields[text])
 		}
 	}
 	return nil
 }
 
-// within says which range of the cluster has an address.
-func (net reading) within(address netip.Addr) (field string, of ranges) {
+// rangeOf returns the range of the cluster that has an address.
+func (net reading) rangeOf(address netip.Addr) (field string, found ranges) {
 	switch {
 	case net.pods.contains(address):
 		return fieldPods, net.pods
@@ -171,28 +170,28 @@ func readCIDR(field, text string) (netip.Prefix, error) {
 }
 
 func readCIDRs(field string, texts []string) (ranges, error) {
-	var all ranges
+	var list ranges
 	for _, text := range texts {
 		prefix, err := readCIDR(field, text)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, prefix)
+		list = append(list, prefix)
 	}
-	return all, nil
+	return list, nil
 }
 
 // clusterRanges of pods or services: at most one of each family.
-func clusterRanges(field string, given clusterv1.NetworkRanges) (ranges, error) {
-	all, err := readCIDRs(field, given.CIDRBlocks)
+func clusterRanges(field string, networkRanges clusterv1.NetworkRanges) (ranges, error) {
+	list, err := readCIDRs(field, networkRanges.CIDRBlocks)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) > 2 || len(all) == 2 && all[0].Addr().Is4() == all[1].Addr().Is4() {
+	if len(list) > 2 || len(list) == 2 && list[0].Addr().Is4() == list[1].Addr().Is4() {
 		return nil, step.Invalid(field,
-			"%s has more than one CIDR of a family; use one, or one of IPv4 and one of IPv6", all.String())
+			"%s has more than one CIDR of a family; use one, or one of IPv4 and one of IPv6", list.String())
 	}
-	return all, nil
+	return list, nil
 }
 
 // family selects the CIDRs of IPv4, or those of IPv6.
@@ -208,22 +207,22 @@ func (r ranges) onlySix() bool { return len(r) > 0 && len(r.four()) == 0 }
 
 const onlySix = "%s is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"
 
-// refuseOnlySix is checkFamilies for a spec without a network, whose pods somebody else looks after: nothing else is said of the
-// Cluster's ranges then.
+// refuseOnlySix is checkFamilies for a spec without a network, whose pods somebody else looks after: nothing else is checked of
+// the Cluster's ranges then.
 func refuseOnlySix(cluster clusterv1.ClusterNetwork) error {
-	for _, given := range []struct {
+	for _, entry := range []struct {
 		field string
 		texts []string
 	}{{fieldPods, cluster.Pods.CIDRBlocks}, {fieldServices, cluster.Services.CIDRBlocks}} {
-		var all ranges
-		for _, text := range given.texts {
+		var six ranges
+		for _, text := range entry.texts {
 			if prefix, err := netip.ParsePrefix(text); err == nil {
-				all = append(all, prefix)
+				six = append(six, prefix)
 			}
 		}
-		if all.onlySix() {
-			return step.Invalid(given.field, onlySix+
-				", or set spec.network.mode of the WindowsBootstrapConfig to None if its node runs no pods with an address of their own", all)
+		if six.onlySix() {
+			return step.Invalid(entry.field, onlySix+
+				", or set spec.network.mode of the WindowsBootstrapConfig to None if its node runs no pods with an address of their own", six)
 		}
 	}
 	return nil
@@ -233,15 +232,15 @@ func (r ranges) contains(address netip.Addr) bool {
 	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-func (r ranges) overlaps(other ranges) bool {
-	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return slices.ContainsFunc(other, p.Overlaps) })
+func (r ranges) overlaps(o ranges) bool {
+	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return slices.ContainsFunc(o, p.Overlaps) })
 }
 
 // broadest drops each CIDR that lies within another. HNS of Server 2019 ignores the prefix lengths of exceptions, and
 // fails if two have the same first address.
 func (r ranges) broadest() ranges {
 	return slices.DeleteFunc(slices.Clone(r), func(p netip.Prefix) bool {
-		return slices.ContainsFunc(r, func(other netip.Prefix) bool { return other.Bits() < p.Bits() && other.Contains(p.Addr()) })
+		return slices.ContainsFunc(r, func(wider netip.Prefix) bool { return wider.Bits() < p.Bits() && wider.Contains(p.Addr()) })
 	})
 }
 

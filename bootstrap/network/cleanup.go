@@ -63,11 +63,11 @@ func staleConfigurations() []plan.Value {
 	return paths
 }
 
-func withName(names []string, own string) []string {
-	if slices.Contains(names, own) {
+func withName(names []string, name string) []string {
+	if slices.Contains(names, name) {
 		return names
 	}
-	return append(slices.Clone(names), own)
+	return append(slices.Clone(names), name)
 }
 
 // everyBoot removes what a reboot leaves: networks, endpoints whose containers are gone, and their addresses. The
@@ -148,17 +148,17 @@ func cleanHNS(networks, endpoints []string) *plan.HNSCleanup {
 	}
 }
 
-func removeFiles(more []plan.Value) plan.Step {
+func removeFiles(files []plan.Value) plan.Step {
 	return &plan.Remove{
 		Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks},
-		Paths:  append(plan.Texts(staleFiles...), more...), Patterns: plan.Texts(stalePatterns...),
+		Paths:  append(plan.Texts(staleFiles...), files...), Patterns: plan.Texts(stalePatterns...),
 	}
 }
 
 // patch is the oldest update of a Windows build with which a feature of the network works.
 type patch struct {
-	name, what, build, update string
-	// announced: nobody has said that the update has the fix, so a node without it warns.
+	name, subject, build, update string
+	// announced: nobody has announced that the update has the fix, so a node without it warns.
 	announced bool
 }
 
@@ -173,7 +173,7 @@ var (
 	}
 )
 
-// patchLevel checks on the node what the name of an image does not tell.
+// patchLevel checks on the node what the name of an image does not show.
 func (net *Network) patchLevel() []plan.Step {
 	var steps []plan.Step
 	if net.twoFamilies() {
@@ -188,19 +188,19 @@ func (net *Network) patchLevel() []plan.Step {
 	return steps
 }
 
-// twoFamilies says whether pods have IPv6 beside IPv4: HNS can do that since Windows 2004, and Server 2022 is its
-// first long-term release. In mode none the requirements of the CNI are not known.
+// twoFamilies reports whether pods have IPv6 beside IPv4: HNS can do that since Windows 2004, and Server 2022 is its first
+// long-term release. In mode none the requirements of the CNI are not known.
 func (net *Network) twoFamilies() bool {
 	return net.dual && net.pods.dual() && net.mode != bootstrapv1.NetworkNone
 }
 
-// buildCheck asks for Windows Server 2022; what begins the sentence that says why.
-func buildCheck(name, what string) plan.Step {
+// buildCheck asks for Windows Server 2022; subject begins the sentence with the reason.
+func buildCheck(name, subject string) plan.Step {
 	return &plan.Check{
 		Common: plan.Common{Name: name, Reason: step.ReasonWindowsNotSupported},
 		Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022)},
 		Say: plan.Say("Windows has build ", plan.FactOSBuild,
-			", "+what+" "+step.Windows2022+" (Windows Server 2022) or later"),
+			", "+subject+" "+step.Windows2022+" (Windows Server 2022) or later"),
 	}
 }
 
@@ -211,6 +211,6 @@ func (p patch) check() plan.Step {
 			When: &plan.Test{Fact: plan.FactOSBuild, Is: plan.Text(p.build)},
 		},
 		Test: plan.Test{Fact: plan.FactOSUBR, AtLeast: plan.Text(p.update)},
-		Say:  plan.Say("Windows has build "+p.build+".", plan.FactOSUBR, ", "+p.what+" "+p.build+"."+p.update+" or later"),
+		Say:  plan.Say("Windows has build "+p.build+".", plan.FactOSUBR, ", "+p.subject+" "+p.build+"."+p.update+" or later"),
 	}
 }

@@ -40,8 +40,8 @@ func (net *Network) machineSubnet() ranges {
 	return subnet.four()
 }
 
-// subnetMeasured: the node looks up its subnet if DHCP brings its address and the user has not said which machines see pods with
-// their own addresses. In a VXLAN it does not, because there the CNI makes the vSwitch. Beside ranges of the user it cannot
+// subnetMeasured: the node looks up its subnet if DHCP brings its address and the user has not listed the machines that see pods
+// with their own addresses. In a VXLAN it does not, because there the CNI makes the vSwitch. Beside ranges of the user it cannot
 // stand: a plan cannot compare ranges, and HNS of Server 2019 fails on two with the same first address.
 func (net *Network) subnetMeasured() bool {
 	return net.external != "" && !net.ownExceptions && len(net.machineSubnet()) == 0

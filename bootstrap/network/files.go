@@ -136,9 +136,9 @@ func jsonText(tree plan.Tree) (plan.Value, error) {
 }
 
 func anys(texts []string) []any {
-	all := make([]any, 0, len(texts))
+	values := make([]any, 0, len(texts))
 	for _, text := range texts {
-		all = append(all, text)
+		values = append(values, text)
 	}
-	return all
+	return values
 }

@@ -18,13 +18,13 @@ const (
 	subnetFile         = step.FlannelFolder + `\subnet.env`
 )
 
-// waitsForFlanneld: flanneld says in subnet.env that the network is there. Without that file flannel.exe gives no pod its
-// network, and containerd calls a network ready as soon as it finds a configuration.
+// waitsForFlanneld: flanneld writes subnet.env when the network is there. Without that file flannel.exe gives no pod its network,
+// and containerd calls a network ready as soon as it finds a configuration.
 func (p profile) waitsForFlanneld() bool { return p.file == flannelFile }
 
 const flannelFile = "10-flannel.conf"
 
-// flannelService makes the service. Its program reads netConf, and what it was told before stays in no key: a service that has
+// flannelService makes the service. Its program reads netConf, and its earlier arguments stay in no key: a service that has
 // another command loses its parameters.
 func (net *Network) flannelService() []plan.Step {
 	if !net.flanneld {

@@ -27,11 +27,11 @@ type backend struct {
 	VNI, Port int
 }
 
-// FlannelMismatch says why nodes with this spec and the Linux nodes with these settings would not reach each other's pods, and
+// FlannelMismatch returns why nodes with this spec and the Linux nodes with these settings would not reach each other's pods, and
 // which command mends that. It is empty when they do. Flannel's backend for Windows refuses a VNI below 4096 and another port
 // (flannel-io/flannel cdf76059, pkg/backend/vxlan/vxlan_windows.go); Linux has VNI 1 and port 8472 if its settings name none.
 func FlannelMismatch(spec bootstrapv1.Network, namespace, settings string) string {
-	all, found, err := readSettings(settings)
+	tree, found, err := readSettings(settings)
 	if err != nil {
 		return fmt.Sprintf("%s of ConfigMap %s/%s cannot be read (%.200s); mend it: %s", FlannelConfigKey, namespace, FlannelConfigMap,
 			err, edit(namespace))
@@ -43,7 +43,7 @@ func FlannelMismatch(spec bootstrapv1.Network, namespace, settings string) strin
 	}
 	return fmt.Sprintf("ConfigMap %s/%s of the Linux nodes has %s; pods on Windows need %s. Change both sides to the same: %s, and "+
 		"then kubectl rollout restart daemonset -n %s kube-flannel-ds", namespace, FlannelConfigMap, strings.Join(faults, ", "),
-		want, patchCommand(namespace, all, want), namespace)
+		want, patchCommand(namespace, tree, want), namespace)
 }
 
 func wantedBackend(spec bootstrapv1.Network) backend {
@@ -62,21 +62,21 @@ func (b backend) String() string {
 }
 
 // readSettings also fills in the defaults of Linux.
-func readSettings(settings string) (all map[string]any, found backend, err error) {
+func readSettings(settings string) (tree map[string]any, found backend, err error) {
 	if settings == "" {
 		return nil, found, errors.New("the key is missing or empty")
 	}
-	if err := json.Unmarshal([]byte(settings), &all); err != nil {
+	if err := json.Unmarshal([]byte(settings), &tree); err != nil {
 		return nil, found, err
 	}
 	typed := struct{ Backend backend }{backend{VNI: 1, Port: 8472}}
 	if err := json.Unmarshal([]byte(settings), &typed); err != nil {
 		return nil, found, err
 	}
-	if all == nil {
+	if tree == nil {
 		return nil, found, errors.New("it is null")
 	}
-	return all, typed.Backend, nil
+	return tree, typed.Backend, nil
 }
 
 func compare(found, want backend) (faults []string) {
@@ -99,14 +99,14 @@ func compare(found, want backend) (faults []string) {
 const longestPatch = 1024
 
 // patchCommand is the command that makes the settings of Linux fit. Who writes the ConfigMap is not trusted by whoever copies it.
-func patchCommand(namespace string, all map[string]any, want backend) string {
-	all = maps.Clone(all)
-	maps.DeleteFunc(all, func(key string, _ any) bool { return strings.EqualFold(key, "Backend") })
-	all["Backend"] = map[string]any{"Type": want.Type}
+func patchCommand(namespace string, tree map[string]any, want backend) string {
+	tree = maps.Clone(tree)
+	maps.DeleteFunc(tree, func(key string, _ any) bool { return strings.EqualFold(key, "Backend") })
+	tree["Backend"] = map[string]any{"Type": want.Type}
 	if want.VNI != 0 {
-		all["Backend"] = map[string]any{"Type": want.Type, "VNI": want.VNI, "Port": want.Port}
+		tree["Backend"] = map[string]any{"Type": want.Type, "VNI": want.VNI, "Port": want.Port}
 	}
-	settings := inert(all)
+	settings := inert(tree)
 	text := inert(map[string]any{"data": map[string]any{FlannelConfigKey: settings}})
 	if len(text) > longestPatch {
 		return edit(namespace)

@@ -21,23 +21,23 @@ func (net reading) readInterface() error {
 	if !net.choosesAdapter() {
 		return nil
 	}
-	at := 0
+	index := 0
 	if name != "" {
-		at = slices.IndexFunc(net.adapters, func(a adapter) bool { return a.name == name })
+		index = slices.IndexFunc(net.adapters, func(a adapter) bool { return a.name == name })
 	}
-	if at < 0 {
+	if index < 0 {
 		return step.Invalid(fieldInterface, "%q is not one of the machine's networkInterfaces; use %s, or remove it to use %s",
 			name, step.OneOf(net.adapters.names()), net.adapters[0].name)
 	}
-	if at > 0 && net.OnAzure {
+	if index > 0 && net.OnAzure {
 		return step.Invalid(fieldInterface, "%q is not the VM's primary adapter, the only one that pods can use on Azure; "+
 			"use %s, or remove it", name, net.adapters[0].name)
 	}
-	net.adapter = &net.adapters[at]
+	net.adapter = &net.adapters[index]
 	return nil
 }
 
-// named are the adapters that the node can tell apart: those with a MAC, the only one, and the VM's primary one on Azure.
+// named are the adapters that the node can distinguish: those with a MAC, the only one, and the VM's primary one on Azure.
 func (net *Network) named() Adapters {
 	return slices.DeleteFunc(slices.Clone(net.adapters), func(a adapter) bool { return a.mac == "" && a.number > 1 })
 }
@@ -48,8 +48,8 @@ const factAdapter = "adapter"
 // nameAdapters gives the adapters the names of the spec, so that one name of an adapter is right for all machines of a pool.
 // Where the spec lists none, that of the vSwitch's adapter becomes a fact: HNS takes any free adapter if none is named. This
 // comes before the vSwitch, which takes over the adapter's name. No CNI looks for a name of Windows' own: Flannel takes the
-// interface that it is told, Calico the one of VXLAN_ADAPTER or the first (projectcalico/calico 87c15906, node-service.ps1),
-// Antrea the adapter of the node's IP (pkg/agent/agent_windows.go), azure-vnet the one of the subnet (azure-container-networking,
+// configured interface, Calico the one of VXLAN_ADAPTER or the first (projectcalico/calico 87c15906, node-service.ps1), Antrea
+// the adapter of the node's IP (pkg/agent/agent_windows.go), azure-vnet the one of the subnet (azure-container-networking,
 // cni/network/network.go).
 func (net *Network) nameAdapters() []plan.Step {
 	var steps []plan.Step
@@ -62,20 +62,20 @@ func (net *Network) nameAdapters() []plan.Step {
 	return append(steps, (&adapter{}).find("adapter-name", plan.Adapter{Set: factAdapter}))
 }
 
-// adapterMeasured tells that only the node knows the name of the vSwitch's adapter.
+// adapterMeasured reports whether only the node knows the name of the vSwitch's adapter.
 func (net *Network) adapterMeasured() bool {
 	return net.external != "" && net.windowsAdapter == "" && net.adapter == nil
 }
 
 // find tries again for a minute: DHCP may bring the default route late, and on Server 2022 Windows fails to rename now and then
-// with ERROR_TRANSACTION_NOT_ACTIVE, says microsoft/xdp-for-windows (tools/setup.ps1).
-func (a *adapter) find(name string, what plan.Adapter) plan.Step {
+// with ERROR_TRANSACTION_NOT_ACTIVE (microsoft/xdp-for-windows, tools/setup.ps1).
+func (a *adapter) find(name string, wanted plan.Adapter) plan.Step {
 	pause := 5
-	what.Common = plan.Common{Name: name, Reason: step.ReasonNetworkNotReady, Attempts: 12, DelaySeconds: &pause}
+	wanted.Common = plan.Common{Name: name, Reason: step.ReasonNetworkNotReady, Attempts: 12, DelaySeconds: &pause}
 	if a.mac != "" {
-		what.MAC = plan.Text(a.mac)
+		wanted.MAC = plan.Text(a.mac)
 	}
-	return &what
+	return &wanted
 }
 
 // adapterName is that of the adapter which has the vSwitch, or will have it.

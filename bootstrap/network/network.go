@@ -72,11 +72,11 @@ func (net *Network) keepsStatic() []plan.Step {
 }
 
 // settingOfHNS is read by HNS when it starts.
-func (net *Network) settingOfHNS(name, restart string, value plan.Registry, when *plan.Test) []plan.Step {
-	value.Common = plan.Common{Name: name, Reason: step.ReasonNetworkSettingsFailed, When: when}
+func (net *Network) settingOfHNS(name, restart string, value plan.Registry, test *plan.Test) []plan.Step {
+	value.Common = plan.Common{Name: name, Reason: step.ReasonNetworkSettingsFailed, When: test}
 	value.Key = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\hns\State`
 	return []plan.Step{&value, &plan.ServiceState{
-		Common:  plan.Common{Name: restart, Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 120, Attempts: 3, When: when},
+		Common:  plan.Common{Name: restart, Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 120, Attempts: 3, When: test},
 		Service: "hns", State: plan.ServiceRestarted,
 	}}
 }
@@ -96,7 +96,7 @@ func (net *Network) vSwitch() []plan.Step {
 // restored are the addresses, routes and name servers of pools, and the routes to the cloud's own addresses: Windows drops them
 // when an adapter gets a vSwitch, and when it loses one. Steps find an adapter by its MAC: Antrea renames the vEthernet.
 func (net *Network) restored(suffix string) []plan.Step {
-	steps := net.adapters.again(suffix)
+	steps := net.adapters.repeated(suffix)
 	if net.onAzure {
 		steps = append(steps, &plan.Route{
 			Common:       plan.Common{Name: "metadata-routes" + suffix, Reason: step.ReasonNetworkNotReady, Attempts: 6},
@@ -114,7 +114,7 @@ func (net *Network) awaitNetwork(name, network string) *plan.HNSNetwork {
 	}
 }
 
-// waitsForCNI tells whether anything must be restored behind the vSwitch of the CNI.
+// waitsForCNI reports whether anything must be restored behind the vSwitch of the CNI.
 func (net *Network) waitsForCNI() bool {
 	return net.base != "" && (net.onAzure || len(net.adapters.addressed()) > 0)
 }
@@ -130,8 +130,8 @@ func (net *Network) behindCNI() []plan.Step {
 }
 
 func optional(steps []plan.Step) []plan.Step {
-	for _, one := range steps {
-		one.Base().Optional = true
+	for _, s := range steps {
+		s.Base().Optional = true
 	}
 	return steps
 }

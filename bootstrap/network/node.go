@@ -18,8 +18,8 @@ func (net *Network) NodeIP() plan.Value {
 	if net.addressGiven {
 		return nil
 	}
-	if known := net.pooledIP(); known != "" {
-		return plan.Text(known)
+	if ip := net.pooledIP(); ip != "" {
+		return plan.Text(ip)
 	}
 	if !net.oneIsEnough() {
 		return nil
@@ -30,7 +30,7 @@ func (net *Network) NodeIP() plan.Value {
 	return plan.FromFact(factNodeAddress)
 }
 
-// oneIsEnough tells whether an IPv4 address, which is all that the node can measure, is what the Node has to show. A cloud
+// oneIsEnough reports whether an IPv4 address, which is all that the node can measure, is what the Node has to show. A cloud
 // provider leaves out all addresses that the kubelet does not name (k8s.io/cloud-provider v0.36.3, node/helpers/address.go), so
 // with two families it is better asked alone. A kubelet without one shows a single address in any case, and would look up the
 // node's name for it (kubernetes v1.36.3, pkg/kubelet/nodestatus/setters.go).
@@ -43,10 +43,10 @@ func (net *Network) oneIsEnough() bool {
 func (net *Network) pooledIP() string {
 	var chosen []string
 	for i, four := range net.podFamilies {
-		of := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
-		switch at := slices.IndexFunc(net.adapters.ofFirst(), of); {
-		case at >= 0:
-			chosen = append(chosen, net.adapters.ofFirst()[at].Addr().String())
+		isFamily := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
+		switch index := slices.IndexFunc(net.adapters.ofFirst(), isFamily); {
+		case index >= 0:
+			chosen = append(chosen, net.adapters.ofFirst()[index].Addr().String())
 		case i == 0:
 			return ""
 		}
@@ -132,7 +132,7 @@ func (net *Network) useFeatures() []plan.Step {
 const becomeRouter = "$ErrorActionPreference = 'Stop'; if ((Get-RemoteAccess).RoutingStatus -ne 'Installed') " +
 	"{ Install-RemoteAccess -VpnType RoutingOnly }"
 
-// HasOwnCNI tells whether we write the CNI's configuration, or look for its programs.
+// HasOwnCNI reports whether we write the CNI's configuration, or look for its programs.
 func (net *Network) HasOwnCNI() bool { return net.config != nil || len(net.programs) > 0 }
 
 // lookForPrograms that the image, a file or a script must have brought: without them no pod ever starts.

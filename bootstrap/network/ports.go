@@ -35,8 +35,8 @@ var ownRules = []string{"kubelet", "nodeports-tcp", "nodeports-udp", "kube-proxy
 
 func (net reading) readPorts() error {
 	net.nodePorts = bothEnds(cmp.Or(net.Spec.NodePorts, defaultNodePorts))
-	behind := bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort}
-	net.dynamicPorts = bothEnds(cmp.Or(net.Spec.DynamicPorts, behind))
+	upper := bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort}
+	net.dynamicPorts = bothEnds(cmp.Or(net.Spec.DynamicPorts, upper))
 	const field = fieldNetwork + ".dynamicPorts"
 	if err := goodPorts(fieldNetwork+".nodePorts", net.nodePorts); err != nil {
 		return err

@@ -109,29 +109,29 @@ var otherModes = map[bootstrapv1.NetworkMode]string{
 		"use Overlay, or L2Bridge",
 }
 
-// profileOf finds the profile of a spec, or says what works in its mode.
+// profileOf finds the profile of a spec, or returns what works in its mode.
 func profileOf(spec bootstrapv1.Network) (profile, error) {
-	var with []string
+	var modes []string
 	for _, p := range profiles {
 		if p.mode == spec.Mode && p.cni == spec.CNI {
 			return p, nil
 		}
 		if p.mode == spec.Mode {
-			with = append(with, cniName(p.cni))
+			modes = append(modes, cniName(p.cni))
 		}
 	}
-	if why, gone := otherModes[spec.Mode]; gone {
-		return profile{}, step.Invalid(fieldNetwork+".mode", "%s", why)
+	if reason, gone := otherModes[spec.Mode]; gone {
+		return profile{}, step.Invalid(fieldNetwork+".mode", "%s", reason)
 	}
-	if len(with) == 0 {
+	if len(modes) == 0 {
 		return profile{}, step.Invalid(fieldNetwork+".mode",
 			"%q is not valid; use L2Bridge, Overlay, Transparent or None", spec.Mode)
 	}
 	if spec.CNI == "" {
-		return profile{}, step.Invalid(fieldNetwork+".cni", "must be set in mode %s; use %s", spec.Mode, step.OneOf(with))
+		return profile{}, step.Invalid(fieldNetwork+".cni", "must be set in mode %s; use %s", spec.Mode, step.OneOf(modes))
 	}
 	return profile{}, step.Invalid(fieldNetwork+".cni", "%s does not work in mode %s; use %s, or another mode",
-		spec.CNI, spec.Mode, step.OneOf(with))
+		spec.CNI, spec.Mode, step.OneOf(modes))
 }
 
 func cniName(cni bootstrapv1.CNI) string {
@@ -165,8 +165,8 @@ func (p profile) choosesAdapter() bool {
 	return p.external != "" || p.base != "" && p.cni != bootstrapv1.CNIAntrea
 }
 
-// written tells whether the spec says what is in the CNI's configuration that we write.
+// written reports whether the spec decides what is in the CNI's configuration that we write.
 func (p profile) written() bool { return p.config != nil }
 
-// overlay tells whether pods are in a VXLAN.
+// overlay reports whether pods are in a VXLAN.
 func (p profile) overlay() bool { return p.mode == bootstrapv1.NetworkOverlay }

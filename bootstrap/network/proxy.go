@@ -21,8 +21,8 @@ const (
 
 // kubeProxy makes the service. It depends on the kubelet: whoever starts it starts the kubelet first, and whoever stops the
 // kubelet by Windows' services, as the plan does, stops it first. A shutdown of Windows asks for no dependencies. A kubelet that
-// ends its pods then has asked to be told earlier than others; kube-proxy has not (kubernetes v1.36.3, pkg/windows/service), and
-// stays up for them.
+// ends its pods then has asked to be notified earlier than others; kube-proxy has not (kubernetes v1.36.3, pkg/windows/service),
+// and stays up for them.
 func (net *Network) kubeProxy() []plan.Step {
 	if !net.proxied {
 		return nil
@@ -92,7 +92,7 @@ func (net *Network) startProxy() []plan.Step {
 const stillRoutes = 10
 
 // proxyRules asks whether kube-proxy has set the rules of Services: a service that runs may end again and again, may not be let
-// in by the API server, or may find no source VIP. It tells the time of its last success alone (kubernetes v1.33.13 to v1.37.2,
+// in by the API server, or may find no source VIP. It shows only the time of its last success (kubernetes v1.33.13 to v1.37.2,
 // pkg/proxy/winkernel/proxier.go); its /healthz is well until a minute has passed.
 func proxyRules() plan.Step {
 	return &plan.Fact{

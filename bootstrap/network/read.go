@@ -45,7 +45,7 @@ type Input struct {
 	// Minor of the Machine's Kubernetes: 36. RotatesLogs: its kube-log-runner does.
 	Minor       uint64
 	RotatesLogs bool
-	// AddressGiven: the user has set the kubelet's node-ip. NoCloudProvider: only the kubelet says which addresses the Node has.
+	// AddressGiven: the user has set the kubelet's node-ip. NoCloudProvider: only the kubelet sets the Node's addresses.
 	AddressGiven, NoCloudProvider bool
 	// Nested: the VM surely has nested virtualization.
 	Nested bool
@@ -60,7 +60,7 @@ type Network struct {
 	nodeName string
 	adapters Adapters
 	onAzure  bool
-	// addressGiven: the user has set the kubelet's node-ip. noCloudProvider: only the kubelet says which addresses the Node has.
+	// addressGiven: the user has set the kubelet's node-ip. noCloudProvider: only the kubelet sets the Node's addresses.
 	addressGiven, noCloudProvider bool
 	// maxPods of the kubelet. nested: the VM surely has nested virtualization.
 	maxPods int
@@ -78,8 +78,7 @@ type Network struct {
 	pods, services ranges
 	// podFamilies are the IP families of the pods in their order, true for IPv4.
 	podFamilies []bool
-	// exceptions are IPv4 CIDRs in which pods are seen with their own addresses; ownExceptions says that the user
-	// wrote some.
+	// exceptions are IPv4 CIDRs in which pods are seen with their own addresses; ownExceptions is set if the user wrote some.
 	exceptions    ranges
 	ownExceptions bool
 	dns, domain   string
@@ -120,7 +119,7 @@ func Read(in Input) (*Network, error) {
 	net.proxied, net.proxyInPods = HasKubeProxyService(spec), HasKubeProxyPods(spec)
 	net.dsr, net.gated = spec.KubeProxy.DSR != bootstrapv1.DSRDisabled, !in.DSRByDefault
 	net.flanneld = net.cni == bootstrapv1.CNIFlannel && spec.Flannel.Run != bootstrapv1.FlannelExternal
-	return net, reading{in, net}.all()
+	return net, reading{in, net}.readAll()
 }
 
 // reading is a Network while it is being read: its input, and what has been found good so far.
@@ -129,7 +128,7 @@ type reading struct {
 	*Network
 }
 
-func (net reading) all() error {
+func (net reading) readAll() error {
 	return inOrder(
 		net.checkCloud, net.checkFields, net.checkKubeProxy, net.checkFlannel, net.checkNames, net.readInterface,
 		net.readCluster, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall, net.checkKubeletStart, net.writeTexts,
@@ -171,7 +170,7 @@ func (net reading) checkFields() error {
 	for _, field := range []struct {
 		name       string
 		set, takes bool
-		instead    string
+		advice     string
 	}{
 		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
 		{"interface", net.Spec.Interface != "", net.choosesAdapter(), "the CNI chooses the adapter"},
@@ -181,7 +180,7 @@ func (net reading) checkFields() error {
 	} {
 		if field.set && !field.takes {
 			return step.Invalid(fieldNetwork+"."+field.name, "has no effect in mode %s with %s; remove it: %s",
-				net.mode, cniName(net.cni), field.instead)
+				net.mode, cniName(net.cni), field.advice)
 		}
 	}
 	return nil

@@ -14,21 +14,21 @@ var kubeProxyRuns = map[bootstrapv1.CNI]bootstrapv1.KubeProxyRun{
 	bootstrapv1.CNICalico:  bootstrapv1.KubeProxyDaemonSet,
 }
 
-// kubeProxyRunOf says who runs kube-proxy on the node, default included.
+// kubeProxyRunOf returns what runs kube-proxy on the node, default included.
 func kubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	if spec.KubeProxy.Run != "" {
 		return spec.KubeProxy.Run
 	}
-	if run, known := kubeProxyRuns[spec.CNI]; known {
+	if run, ok := kubeProxyRuns[spec.CNI]; ok {
 		return run
 	}
 	return bootstrapv1.KubeProxyNone
 }
 
-// KubeProxyRun says who runs kube-proxy on the node, default included.
+// KubeProxyRun returns what runs kube-proxy on the node, default included.
 func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun { return kubeProxyRunOf(spec) }
 
-// CheckPair says why no node has this mode with this CNI, or runs kube-proxy in this way with them.
+// CheckPair returns why no node has this mode with this CNI, or runs kube-proxy in this way with them.
 func CheckPair(spec bootstrapv1.Network) error {
 	p, err := profileOf(spec)
 	if err != nil {
@@ -37,7 +37,7 @@ func CheckPair(spec bootstrapv1.Network) error {
 	return reading{Input{Spec: spec}, &Network{profile: p, proxied: HasKubeProxyService(spec)}}.checkKubeProxy()
 }
 
-// flannelRunOf says who runs flanneld on the node, default included. It is empty with another CNI.
+// flannelRunOf returns what runs flanneld on the node, default included. It is empty with another CNI.
 func flannelRunOf(spec bootstrapv1.Network) bootstrapv1.FlannelRun {
 	switch {
 	case spec.CNI != bootstrapv1.CNIFlannel:
@@ -78,7 +78,7 @@ var cniSources = map[bootstrapv1.CNI]string{
 		`azure-vnet.exe and azure-vnet-ipam.exe in C:\opt\cni\bin`,
 }
 
-// CNISource says what brings the CNI's configuration to a Node, for one that has none.
+// CNISource names what brings the CNI's configuration to a Node, for one that has none.
 func CNISource(spec bootstrapv1.Network) string {
 	const subnet = `C:\run\flannel\subnet.env, after which the node writes C:\etc\cni\net.d\10-flannel.conf`
 	switch flannelRunOf(spec) {
@@ -87,13 +87,13 @@ func CNISource(spec bootstrapv1.Network) string {
 	case bootstrapv1.FlannelExternal:
 		return fmt.Sprintf(`flanneld of your own (flannel.run: External), which writes %s`, subnet)
 	}
-	if source, known := cniSources[spec.CNI]; known {
+	if source, ok := cniSources[spec.CNI]; ok {
 		return source
 	}
 	return `the DaemonSet for Windows of the cluster's CNI, which writes a file into C:\etc\cni\net.d; the config names no CNI`
 }
 
-// WantsDaemonSet says whether nothing but a DaemonSet of the cluster brings the CNI's configuration to the node, as far as the
+// WantsDaemonSet reports whether nothing but a DaemonSet of the cluster brings the CNI's configuration to the node, as far as the
 // spec knows: with Flannel flanneld does, and with AzureCNI the bootstrap.
 func WantsDaemonSet(spec bootstrapv1.Network) bool {
 	return spec.CNI != bootstrapv1.CNIFlannel && spec.CNI != bootstrapv1.CNIAzure

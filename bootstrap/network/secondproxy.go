@@ -19,7 +19,7 @@ import (
 // that are published (kubernetes-sigs/sig-windows-tools 401ee6f, hostprocess/calico/kube-proxy/kube-proxy.yml).
 const KubeProxyNamespace = "kube-system"
 
-// HasKubeProxyService says whether kube-proxy is a service of a node of this spec.
+// HasKubeProxyService reports whether kube-proxy is a service of a node of this spec.
 func HasKubeProxyService(spec bootstrapv1.Network) bool {
 	return kubeProxyRunOf(spec) == bootstrapv1.KubeProxyService
 }
@@ -40,7 +40,7 @@ func SecondKubeProxy(spec bootstrapv1.Network, nodeLabels map[string]string, dae
 	return ""
 }
 
-// HasKubeProxyPods says whether a DaemonSet brings kube-proxy to a node of this spec.
+// HasKubeProxyPods reports whether a DaemonSet brings kube-proxy to a node of this spec.
 func HasKubeProxyPods(spec bootstrapv1.Network) bool {
 	return kubeProxyRunOf(spec) == bootstrapv1.KubeProxyDaemonSet
 }
@@ -83,7 +83,7 @@ func RunsKubeProxy(c corev1.Container) bool {
 		slices.ContainsFunc(slices.Concat(c.Command, c.Args), kubeProxyProgram.MatchString)
 }
 
-// isForWindows says whether such a pod comes to this node, and would not if that ran Linux. Taints are not looked at: the
+// isForWindows reports whether such a pod comes to this node, and would not if that ran Linux. Taints are not looked at: the
 // DaemonSets of kube-proxy tolerate all.
 func isForWindows(pod corev1.PodSpec, nodeLabels map[string]string) bool {
 	comesTo := func(os string) bool {

@@ -10,11 +10,11 @@ import (
 // What the services of a network have in common: their program, the service that Windows does not start, and their login.
 
 // program is looked for once scripts of the user have run, which may bring it.
-func program(name, path, of string) plan.Step {
+func program(name, path, owner string) plan.Step {
 	return &plan.WaitFor{
 		Common: plan.Common{Name: name, Reason: step.ReasonNodeProgramMissing, TimeoutSeconds: 30},
 		For:    plan.ForFile, Target: plan.Text(path),
-		Say: plan.Text(path + " of " + of + " does not exist; put it into the image, or have a preJoin script bring it"),
+		Say: plan.Text(path + " of " + owner + " does not exist; put it into the image, or have a preJoin script bring it"),
 	}
 }
 
@@ -49,18 +49,18 @@ func copyOfKubeconfig(name, path string) plan.Step {
 
 // Folders of the services: SYSTEM obeys what lies in them.
 func (net *Network) Folders() []step.Folder {
-	var all []step.Folder
+	var folders []step.Folder
 	if net.proxied {
-		all = append(all,
+		folders = append(folders,
 			step.Folder{Name: "kube-proxy-folder", Path: step.KubeProxyFolder, Access: plan.AccessAdmin, Whole: true},
 			step.Folder{Name: "kube-proxy-logs", Path: step.KubeProxyLogs, Access: plan.AccessAdmin, Whole: true})
 	}
 	if net.flanneld {
-		all = append(all,
+		folders = append(folders,
 			step.Folder{Name: "flanneld-folder", Path: step.FlanneldFolder, Access: plan.AccessAdmin, Whole: true},
 			step.Folder{Name: "flanneld-logs", Path: step.FlanneldLogs, Access: plan.AccessAdmin, Whole: true})
 	}
-	return all
+	return folders
 }
 
 // background starts the services of the network, and waits for what the CNI brings.

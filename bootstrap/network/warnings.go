@@ -12,48 +12,48 @@ import (
 
 // Warnings are about what works only if others do their part, which cannot be checked here.
 func (net *Network) Warnings() []string {
-	all := net.addressWarnings()
+	warnings := net.addressWarnings()
 	if net.mode == "" {
-		return all
+		return warnings
 	}
 	for _, warning := range modeWarnings {
 		if warning.holds(net) {
-			all = append(all, fieldNetwork+": "+warning.say)
+			warnings = append(warnings, fieldNetwork+": "+warning.say)
 		}
 	}
-	return all
+	return warnings
 }
 
 // addressWarnings are about addresses that may come by DHCP, and about settings that a CNI may drop: only behind a
 // vSwitch that we make are they set again.
 func (net *Network) addressWarnings() []string {
-	var all []string
+	var warnings []string
 	if len(net.adapters.addressed()) > 0 && net.external == "" && net.base == "" {
-		all = append(all,
+		warnings = append(warnings,
 			adaptersField+": this provider makes no vSwitch in this mode; if the CNI puts one on an adapter with addresses from pools, "+
 				"Windows loses the adapter's name servers and routes, and the CNI must set them again")
 	}
 	if warning := net.firstAdapter(); warning != "" {
-		all = append(all, adaptersField+warning)
+		warnings = append(warnings, adaptersField+warning)
 	}
 	if warning := cmp.Or(net.addressesOfPods(), net.podsWithoutAddress()); warning != "" {
-		all = append(all, fieldNetwork+": "+warning)
+		warnings = append(warnings, fieldNetwork+": "+warning)
 	}
-	return all
+	return warnings
 }
 
 // addressesOfPods warns where pods take addresses of Azure's subnet and the first adapter has too few.
 func (net *Network) addressesOfPods() string {
-	have := 0
+	count := 0
 	if len(net.adapters) > 0 {
-		have = net.adapters[0].secondary
+		count = net.adapters[0].secondary
 	}
-	if !net.azureOnly || have >= net.maxPods {
+	if !net.azureOnly || count >= net.maxPods {
 		return ""
 	}
 	return fmt.Sprintf("each pod takes an address of the subnet, and the machine has %d secondary addresses for %d pods; set "+
 		"spec.azure.networkInterfaces[0].secondaryAddresses of the WindowsMachine to the number of spec.kubelet.maxPods",
-		have, net.maxPods)
+		count, net.maxPods)
 }
 
 // podsWithoutAddress warns where the pods take addresses of Calico's block.
@@ -86,20 +86,20 @@ func (net *Network) firstAdapter() string {
 	return ""
 }
 
-// poolsLack says which family of the pods has no address among those of pools.
+// poolsLack returns the family of the pods that has no address among those of pools.
 func (net *Network) poolsLack(addresses []netip.Prefix) string {
 	lacks := func(four bool) bool {
 		return !slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == four })
 	}
 	name := map[bool]string{true: "IPv4", false: "IPv6"}
-	first, last := net.podFamilies[0], net.podFamilies[len(net.podFamilies)-1]
+	first, second := net.podFamilies[0], net.podFamilies[len(net.podFamilies)-1]
 	switch {
 	case lacks(first):
 		return fmt.Sprintf("[0]: its pools have no %s address, the first family of the pods; the node must get one by DHCP or router "+
 			"advertisements", name[first])
-	case lacks(last):
+	case lacks(second):
 		return fmt.Sprintf("[0]: its pools have no %s address, so the Node shows %s only; use a pool of each family",
-			name[last], name[first])
+			name[second], name[first])
 	}
 	return ""
 }

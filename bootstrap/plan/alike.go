@@ -33,17 +33,17 @@ var (
 )
 
 // name must be one that PowerShell does not have for itself, and differ from the others in more than case.
-func (c *checker) name(field, name string, others map[string]string) {
+func (c *checker) name(field, name string, seen map[string]string) {
 	lower := strings.ToLower(name)
 	c.must(!slices.Contains(reserved, lower), field, "%q is a name that PowerShell has for itself", name)
-	other, used := others[lower]
-	c.must(!used || other == name, field, "%q is used already, in another case: %q", name, other)
-	others[lower] = name
+	previous, used := seen[lower]
+	c.must(!used || previous == name, field, "%q is used already, in another case: %q", name, previous)
+	seen[lower] = name
 }
 
-// within is a number that interpreters can count with.
-func (c *checker) within(field string, number, most int) {
-	c.must(number >= 0 && number <= most, field, "%d must be 0 to %d", number, most)
+// atMost is a number that interpreters can count with.
+func (c *checker) atMost(field string, number, limit int) {
+	c.must(number >= 0 && number <= limit, field, "%d must be 0 to %d", number, limit)
 }
 
 // tree must be one that comes out of PowerShell as it went in.
@@ -63,20 +63,20 @@ func (c *checker) tree(field string, node any) {
 
 // depth counts the objects and lists that lie in each other.
 func depth(node any) int {
-	below := 0
+	lower := 0
 	switch node := node.(type) {
 	case map[string]any:
 		for _, child := range node {
-			below = max(below, depth(child))
+			lower = max(lower, depth(child))
 		}
 	case []any:
 		for _, child := range node {
-			below = max(below, depth(child))
+			lower = max(lower, depth(child))
 		}
 	default:
 		return 0
 	}
-	return 1 + below
+	return 1 + lower
 }
 
 func (c *checker) node(field string, node any) {
@@ -98,11 +98,11 @@ func (c *checker) node(field string, node any) {
 }
 
 func (c *checker) object(field string, node map[string]any) {
-	others := map[string]string{}
+	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(node)) {
 		c.must(!strings.EqualFold(name, "fact"), field, "%q beside other names, or with no text, is half a fact", name)
 		c.must(printable.MatchString(name), field, "%q must be printable ASCII, and not empty", name)
-		c.name(field, name, others)
+		c.name(field, name, seen)
 		c.node(field+"."+name, node[name])
 	}
 }
@@ -117,9 +117,9 @@ func (c *checker) text(field string, node any) {
 
 // ways of rules must go through objects or nothing yet, and meet no name in another case.
 func (c *checker) ways(patch Tree, rules []ReservationRule) {
-	whole := shape(patch)
+	patched := shape(patch)
 	for _, rule := range rules {
-		c.way("rules.set", whole, strings.Split(rule.Set, "."))
+		c.way("rules.set", patched, strings.Split(rule.Set, "."))
 	}
 }
 
@@ -139,12 +139,12 @@ func shape(tree map[string]any) map[string]any {
 // way of a dotted name through a tree, which it is written into.
 func (c *checker) way(field string, tree map[string]any, keys []string) {
 	for i, key := range keys {
-		others := map[string]string{}
+		seen := map[string]string{}
 		for name := range tree {
-			others[strings.ToLower(name)] = name
+			seen[strings.ToLower(name)] = name
 		}
 		c.must(printable.MatchString(key), field, "%q must have printable names between its dots", strings.Join(keys, "."))
-		c.name(field, key, others)
+		c.name(field, key, seen)
 		if i == len(keys)-1 {
 			tree[key] = ""
 			return
@@ -162,14 +162,14 @@ func (c *checker) way(field string, tree map[string]any, keys []string) {
 	}
 }
 
-func decodeTree(data []byte, into any) error {
+func decodeTree(data []byte, target any) error {
 	var names any
 	if err := decodeStrict(data, &names); err != nil {
 		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	return decoder.Decode(into)
+	return decoder.Decode(target)
 }
 
 // Readable says whether PowerShell takes a text for JSON at all. Of a plan that it does not take an interpreter knows nothing,
@@ -184,12 +184,12 @@ func readable(decoder *json.Decoder) error {
 		return err
 	}
 	check := &checker{}
-	others := map[string]string{}
+	seen := map[string]string{}
 	for err == nil && decoder.More() {
 		if token == json.Delim('{') {
 			name, _ := decoder.Token()
 			check.must(name != "", "", "an empty name")
-			check.name("", fmt.Sprint(name), others)
+			check.name("", fmt.Sprint(name), seen)
 		}
 		err = readable(decoder)
 	}

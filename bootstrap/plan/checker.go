@@ -12,8 +12,8 @@ import (
 
 // checker collects what is wrong with a plan, for the kinds that look at their fields. It knows which texts Windows takes.
 type checker struct {
-	where string
-	facts map[string]bool
+	position string
+	facts    map[string]bool
 	// factNames has those of the plan, by their small letters.
 	factNames map[string]string
 	// everyBoot says that the steps at hand are those of every boot.
@@ -40,7 +40,7 @@ func (c *checker) must(holds bool, field, format string, args ...any) {
 		return
 	}
 	message := strings.TrimSpace(field + " " + fmt.Sprintf(format, args...))
-	c.problems = append(c.problems, &Error{Where: c.where, Message: message})
+	c.problems = append(c.problems, &Error{Where: c.position, Message: message})
 }
 
 func (c *checker) oneOf(field, got string, allowed ...string) {
@@ -71,7 +71,7 @@ func (c *checker) sets(field, name string) {
 		return
 	}
 	c.must(factName.MatchString(name), field, "%q is not a valid name of a fact", name)
-	c.must(!given[name], field, "%q is a fact that interpreters set themselves", name)
+	c.must(!provided[name], field, "%q is a fact that interpreters set themselves", name)
 	c.name(field, name, c.factNames)
 	c.facts[name] = true
 }
@@ -129,8 +129,8 @@ var wildcards = strings.NewReplacer("*", "0", "?", "0")
 // pattern is a path with wildcards in its last segment.
 func (c *checker) pattern(field string, value Value) {
 	text := value.sample()
-	last := strings.LastIndexByte(text, '\\') + 1
-	c.windowsPath(field, value, text[:last]+wildcards.Replace(text[last:]))
+	base := strings.LastIndexByte(text, '\\') + 1
+	c.windowsPath(field, value, text[:base]+wildcards.Replace(text[base:]))
 }
 
 func (c *checker) windowsPath(field string, value Value, text string) {
@@ -164,10 +164,10 @@ func (c *checker) program(field string, program Value) {
 
 // variables must differ in more than case, which Windows ignores in their names.
 func (c *checker) variables(field string, variables map[string]Value) {
-	others := map[string]string{}
+	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		c.must(variable.MatchString(name), field, "%q is not a valid name of a variable", name)
-		c.name(field, name, others)
+		c.name(field, name, seen)
 		c.value(field, variables[name])
 	}
 }
@@ -180,7 +180,7 @@ func (c *checker) port(field string, value Value) {
 }
 
 // number must be written in digits. Only the node can check a Value with a fact in it.
-func (c *checker) number(field string, value Value, least, most int64) {
+func (c *checker) number(field string, value Value, low, high int64) {
 	c.value(field, value)
 	for _, part := range value {
 		if part.Fact != "" {
@@ -188,5 +188,5 @@ func (c *checker) number(field string, value Value, least, most int64) {
 		}
 	}
 	number, err := strconv.ParseInt(value.sample(), 10, 64)
-	c.must(err == nil && number >= least && number <= most, field, "%q must be a number from %d to %d", value, least, most)
+	c.must(err == nil && number >= low && number <= high, field, "%q must be a number from %d to %d", value, low, high)
 }

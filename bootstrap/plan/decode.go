@@ -206,8 +206,8 @@ func stepName(fields map[string]json.RawMessage) string {
 }
 
 // decodeStrict accepts each field once, by its exact name, and no other field.
-func decodeStrict(data []byte, into any) error {
-	strict, err := kjson.UnmarshalStrict(data, into)
+func decodeStrict(data []byte, target any) error {
+	strict, err := kjson.UnmarshalStrict(data, target)
 	if err != nil {
 		return err
 	}

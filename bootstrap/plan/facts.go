@@ -40,8 +40,8 @@ func startFacts() map[string]bool {
 	}
 }
 
-// given are the facts that no step may set by name.
-var given = map[string]bool{
+// provided are the facts that no step may set by name.
+var provided = map[string]bool{
 	FactOSBuild: true, FactOSUBR: true, FactMemoryMiB: true, FactCPUs: true, FactDiskFreeMiB: true, FactComputerName: true,
 	FactSMBIOS: true, FactManagementIP: true, FactClockOffset: true, FactReport: true, FactObject: true, FactLogin: true,
 }
@@ -49,7 +49,7 @@ var given = map[string]bool{
 // factNames are all of them, by their small letters.
 func factNames() map[string]string {
 	names := map[string]string{strings.ToLower(FactUpdated): FactUpdated}
-	for name := range given {
+	for name := range provided {
 		names[strings.ToLower(name)] = name
 	}
 	return names

@@ -170,8 +170,8 @@ func (s *Reservations) check(c *checker) {
 		for i, row := range rule.Rows {
 			c.must(row.Value != nil, "rules.rows.value", "is missing")
 			c.tree("rules.rows.value", row.Value)
-			last := i == len(rule.Rows)-1
-			c.must(last == (row.Below == ""), "rules.rows.below", "must be given in every row but the last, which takes the rest")
+			isLast := i == len(rule.Rows)-1
+			c.must(isLast == (row.Below == ""), "rules.rows.below", "must be given in every row but the last, which takes the rest")
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (c *checker) access(access FileAccess) {
 
 func (s *CollectLogs) check(c *checker) {
 	c.path("path", s.Path)
-	c.within("maxMiB", s.MaxMiB, 1024)
+	c.atMost("maxMiB", s.MaxMiB, 1024)
 	for _, pattern := range s.Patterns {
 		c.pattern("patterns", pattern)
 	}

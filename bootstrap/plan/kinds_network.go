@@ -134,7 +134,7 @@ func (s *HNSNetwork) check(c *checker) {
 	}
 	c.tree("request", map[string]any(s.Request))
 	c.must(s.StillSeconds == 0 || s.Wait, "stillSeconds", "needs wait")
-	c.within("stillSeconds", s.StillSeconds, 600)
+	c.atMost("stillSeconds", s.StillSeconds, 600)
 	c.facts[FactManagementIP] = true
 }
 

@@ -174,7 +174,7 @@ func (s *WaitFor) check(c *checker) {
 	c.must(remote == (s.Host != nil), "host", "belongs to https and clock, and only to them")
 	c.must(remote == (s.Port != nil), "port", "belongs to https and clock, and only to them")
 	c.must(remote == (s.Target == nil), "target", "belongs to all but https and clock")
-	c.within("withinSeconds", s.WithinSeconds, week)
+	c.atMost("withinSeconds", s.WithinSeconds, week)
 	c.must((s.For == ForClock) == (s.WithinSeconds > 0), "withinSeconds", "belongs to clock, where it must be 1 or more")
 	c.must(s.For == ForHTTPS || s.Path == nil && s.CA == nil && !s.Insecure, "path", "path, ca and insecure belong to https")
 	c.must(!s.Insecure || s.CA == nil, "insecure", "contradicts ca")

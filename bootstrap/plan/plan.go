@@ -104,11 +104,11 @@ type Channel struct {
 
 // Encode writes the plan as JSON. Equal plans give equal bytes.
 func (p *Plan) Encode() ([]byte, error) {
-	whole := *p
-	if whole.Phases == nil {
-		whole.Phases = []Phase{} // a list also where it is empty: interpreters refuse null
+	copied := *p
+	if copied.Phases == nil {
+		copied.Phases = []Phase{} // a list also where it is empty: interpreters refuse null
 	}
-	data, err := json.Marshal(whole)
+	data, err := json.Marshal(copied)
 	if err != nil {
 		return nil, fmt.Errorf("encode plan: %w", err)
 	}

@@ -120,9 +120,9 @@ func newStep(name Kind) Step {
 }
 
 // required are the fields that every step of a kind has: those that are never left out when it is written.
-func required(of reflect.Type) []string {
+func required(t reflect.Type) []string {
 	var names []string
-	for field := range of.Fields() {
+	for field := range t.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case field.Anonymous:

@@ -17,9 +17,9 @@ func (p *Plan) Validate() error {
 	c.must(p.Machine.UID != "" && p.Machine.Name != "" && p.Machine.Node != "", "machine", "must have uid, name and node")
 	c.must(p.Machine.UID == "" || printable.MatchString(p.Machine.UID), "machine.uid",
 		"%+q must be printable ASCII, because each report shows it as it is", p.Machine.UID)
-	c.within("deadlineSeconds", p.DeadlineSeconds, week)
-	c.within("waitSeconds", p.WaitSeconds, week)
-	c.within("maxReboots", p.MaxReboots, 100)
+	c.atMost("deadlineSeconds", p.DeadlineSeconds, week)
+	c.atMost("waitSeconds", p.WaitSeconds, week)
+	c.atMost("maxReboots", p.MaxReboots, 100)
 	for _, channel := range p.Report {
 		c.channel(channel)
 	}
@@ -31,7 +31,7 @@ func (p *Plan) Validate() error {
 		c.pattern("erase", pattern)
 	}
 	if p.Logs != nil {
-		c.where = "logs"
+		c.position = "logs"
 		p.Logs.check(c)
 	}
 	c.phases(p.Phases)
@@ -45,24 +45,24 @@ func (p *Plan) Validate() error {
 }
 
 func (c *checker) phases(phases []Phase) {
-	names, others := map[string]bool{}, map[string]string{}
+	names, seen := map[string]bool{}, map[string]string{}
 	for _, phase := range phases {
-		c.where = "phase " + phase.Name
+		c.position = "phase " + phase.Name
 		c.must(lineName.MatchString(phase.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", phase.Name)
 		c.must(!names[phase.Name], "name", "%q is used twice", phase.Name)
-		c.name("name", phase.Name, others)
+		c.name("name", phase.Name, seen)
 		names[phase.Name] = true
 		steps := map[string]bool{}
 		for _, step := range phase.Steps {
 			base := step.Base()
-			c.where = fmt.Sprintf("phase %s, step %s", phase.Name, base.Name)
+			c.position = fmt.Sprintf("phase %s, step %s", phase.Name, base.Name)
 			c.must(!steps[base.Name], "name", "%q is used twice", base.Name)
 			steps[base.Name] = true
 			c.common(base)
 			step.check(c)
 		}
 	}
-	c.where = ""
+	c.position = ""
 }
 
 func (c *checker) common(base *Common) {
@@ -70,10 +70,10 @@ func (c *checker) common(base *Common) {
 	if base.Reason != "" {
 		c.reason("reason", base.Reason)
 	}
-	c.within("timeoutSeconds", base.TimeoutSeconds, week)
-	c.within("attempts", base.Attempts, 100)
+	c.atMost("timeoutSeconds", base.TimeoutSeconds, week)
+	c.atMost("attempts", base.Attempts, 100)
 	if base.DelaySeconds != nil {
-		c.within("delaySeconds", *base.DelaySeconds, week)
+		c.atMost("delaySeconds", *base.DelaySeconds, week)
 	}
 	c.must(!base.Always || c.everyBoot, "always", "belongs to steps of everyBoot")
 	if base.When != nil {
@@ -90,8 +90,8 @@ var channelFields = map[ChannelKind][7]bool{
 }
 
 func (c *checker) channel(channel Channel) {
-	wanted, known := channelFields[channel.Do]
-	c.must(known, "report", "channel '%s' is unknown", channel.Do)
+	wanted, ok := channelFields[channel.Do]
+	c.must(ok, "report", "channel '%s' is unknown", channel.Do)
 	found := [7]bool{
 		channel.Program != nil, channel.Key != "", channel.URL != "", channel.Port != "",
 		len(channel.Argv) > 0, len(channel.Logins) > 0, channel.Body != nil,
@@ -99,7 +99,7 @@ func (c *checker) channel(channel Channel) {
 	if channel.Do == ChannelConsole {
 		found[3] = true // no port is standard output
 	}
-	c.must(!known || found == wanted, "report",
+	c.must(!ok || found == wanted, "report",
 		"channel '%s': guestinfo has program and key, azure has url, console may have port, "+
 			"replace has argv, logins and body", channel.Do)
 	for _, login := range channel.Logins {

@@ -33,7 +33,7 @@ func Parts(values ...Value) Value {
 }
 
 // Say is a sentence with a measured fact in its place.
-func Say(before, fact, after string) Value { return Parts(Text(before), FromFact(fact), Text(after)) }
+func Say(prefix, fact, suffix string) Value { return Parts(Text(prefix), FromFact(fact), Text(suffix)) }
 
 // Texts makes a list of Values.
 func Texts(texts ...string) []Value {

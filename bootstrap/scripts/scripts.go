@@ -52,14 +52,14 @@ type pieces []string
 
 // frame is the user data around the plan's blob, which has size bytes. It is the same for all machines and packed once.
 type frame struct {
-	before, after pieces
-	size          int
+	head, tail pieces
+	size       int
 }
 
 var constant = sync.OnceValue(func() frame {
-	before := "#cloud-config\nwrite_files:\n" + fileHead("agent.ps1") + string(appendBlob(nil, Gzip([]byte(Agent())))) +
+	head := "#cloud-config\nwrite_files:\n" + fileHead("agent.ps1") + string(appendBlob(nil, Gzip([]byte(Agent())))) +
 		fileHead("loader.ps1") + string(appendBlob(nil, Gzip([]byte(Loader())))) + fileHead("plan.json")
-	return frame{strings.Split(before, hashPlace), strings.Split(runcmd, hashPlace), len(before) + len(runcmd) + 5*hashLength}
+	return frame{strings.Split(head, hashPlace), strings.Split(runcmd, hashPlace), len(head) + len(runcmd) + 5*hashLength}
 })
 
 // fileHead is an item of write_files up to its content. On Windows permissions only say that the file is not read-only, and
@@ -72,7 +72,7 @@ func fileHead(name string) string {
 func UserData(plan []byte) []byte {
 	f, hash, packed := constant(), hashOf(plan), pack(plan, fast)
 	data := make([]byte, 0, f.size+len(packed)/5*7+2*blobLine)
-	return f.after.fill(appendBlob(f.before.fill(data, hash), packed), hash)
+	return f.tail.fill(appendBlob(f.head.fill(data, hash), packed), hash)
 }
 
 // fill puts the hash into each place.
@@ -109,13 +109,13 @@ func Plan(userData []byte) ([]byte, error) {
 
 // cut finds the plan's blob, if all around it is ours, whatever hash the folder has.
 func (f frame) cut(userData []byte) (blob []byte, found bool) {
-	begin := len(f.before[0])
+	begin := len(f.head[0])
 	if len(userData) < begin+hashLength {
 		return nil, false
 	}
 	hash := string(userData[begin : begin+hashLength])
-	rest, begins := bytes.CutPrefix(userData, f.before.fill(nil, hash))
-	blob, ends := bytes.CutSuffix(rest, f.after.fill(nil, hash))
+	rest, begins := bytes.CutPrefix(userData, f.head.fill(nil, hash))
+	blob, ends := bytes.CutSuffix(rest, f.tail.fill(nil, hash))
 	return blob, begins && ends
 }
 
@@ -128,11 +128,11 @@ var (
 // Bare is a script of trimmed lines, without comments and blank lines. Lines of here-strings stay as they are.
 func Bare(script string) string {
 	var packed strings.Builder
-	here, comment := false, false
+	inText, comment := false, false
 	for line := range strings.Lines(script) {
 		line = strings.TrimRight(line, "\r\n")
-		if here {
-			here = !strings.HasPrefix(line, "'@")
+		if inText {
+			inText = !strings.HasPrefix(line, "'@")
 			packed.WriteString(line + "\n")
 			continue
 		}
@@ -142,7 +142,7 @@ func Bare(script string) string {
 			packed.WriteString(line + "\n")
 		}
 		comment = comment && !strings.HasSuffix(line, "#>")
-		here = strings.HasSuffix(line, "@'")
+		inText = strings.HasSuffix(line, "@'")
 	}
 	return packed.String()
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Certificates reads the certificates of a PEM text, which must hold nothing else; use says what the user should put
-// there instead. Errors do not show the text, which may be a secret in the wrong place.
+// Certificates reads the certificates of a PEM text, which must hold nothing else; use is what the user should put there instead.
+// Errors do not show the text, which may be a secret in the wrong place.
 func Certificates(field string, data []byte, use string) ([]*x509.Certificate, error) {
 	var found []*x509.Certificate
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
@@ -37,7 +37,7 @@ func OnlyCertificates(data []byte) []byte {
 	return text
 }
 
-// kindOf says what a block is without its name, which anybody can choose.
+// kindOf returns what a block is without its name, which anybody can choose.
 func kindOf(name string) string {
 	if strings.HasSuffix(name, "PRIVATE KEY") {
 		return "a private key"

@@ -23,12 +23,12 @@ const (
 func (s Source) String() string { return strings.ToLower(s.Kind) + "/" + s.Name + "/" + s.Key }
 
 // SourcesOf is the source of a content; it is empty if the content stands in the spec itself.
-func SourcesOf(from bootstrapv1.ContentSource) []Source {
+func SourcesOf(source bootstrapv1.ContentSource) []Source {
 	switch {
-	case from.Secret.Name != "":
-		return []Source{{SourceSecret, from.Secret.Name, from.Secret.Key}}
-	case from.ConfigMap.Name != "":
-		return []Source{{SourceConfigMap, from.ConfigMap.Name, from.ConfigMap.Key}}
+	case source.Secret.Name != "":
+		return []Source{{SourceSecret, source.Secret.Name, source.Secret.Key}}
+	case source.ConfigMap.Name != "":
+		return []Source{{SourceConfigMap, source.ConfigMap.Name, source.ConfigMap.Key}}
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func CredentialSources(name string) []Source {
 // Content is what a user wrote, in the spec or in a source.
 type Content struct {
 	Bytes []byte
-	// Secret says that it comes from a Secret.
+	// Secret is true if it comes from a Secret.
 	Secret bool
 }
 
@@ -52,8 +52,8 @@ type Content struct {
 type Contents map[string][]byte
 
 // Content reads the content of a field, which stands in the spec or in a source.
-func (c Contents) Content(field, inline string, from bootstrapv1.ContentSource) (Content, error) {
-	sources := SourcesOf(from)
+func (c Contents) Content(field, inline string, source bootstrapv1.ContentSource) (Content, error) {
+	sources := SourcesOf(source)
 	if (inline == "") == (len(sources) == 0) {
 		return Content{}, Invalid(field, "set exactly one of content and contentFrom")
 	}
@@ -65,11 +65,11 @@ func (c Contents) Content(field, inline string, from bootstrapv1.ContentSource) 
 }
 
 // Key reads a source, and refuses one that is empty.
-func (c Contents) Key(field string, from Source) ([]byte, error) {
-	data := c[from.String()]
+func (c Contents) Key(field string, source Source) ([]byte, error) {
+	data := c[source.String()]
 	if len(data) == 0 {
 		return nil, Invalid(field,
-			"%s %s has no content under the key %q; add it, or name another key", from.Kind, from.Name, from.Key)
+			"%s %s has no content under the key %q; add it, or name another key", source.Kind, source.Name, source.Key)
 	}
 	return data, nil
 }

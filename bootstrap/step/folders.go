@@ -32,7 +32,7 @@ var (
 	openByWindows      = []string{`C:`, `C:\ProgramData`, `C:\Users`}
 )
 
-// OfWindows says whether the access of a folder is Windows' own affair.
+// OfWindows reports whether the access of a folder is Windows' own affair.
 func OfWindows(path string) bool {
 	return slices.ContainsFunc(protectedByWindows, func(place string) bool { return Below(path, place) }) ||
 		slices.ContainsFunc(openByWindows, func(place string) bool { return strings.EqualFold(path, place) })
@@ -40,11 +40,11 @@ func OfWindows(path string) bool {
 
 // FoldersAbove a path, from the drive on, without those of Windows.
 func FoldersAbove(path string) []string {
-	var above []string
+	var parents []string
 	for i, char := range path {
 		if folder := path[:i]; char == '\\' && !OfWindows(folder) {
-			above = append(above, folder)
+			parents = append(parents, folder)
 		}
 	}
-	return above
+	return parents
 }

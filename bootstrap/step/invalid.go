@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// InvalidError tells the user what to change, and where.
+// InvalidError is what the user must change, and where.
 type InvalidError struct {
 	// Field, after the object it belongs to: WindowsBootstrapConfig spec.node.labels.
 	Field string
-	// Message names the value, says what is wrong with it, and what to use instead.
+	// Message has the value, what is wrong with it, and what to use instead.
 	Message string
 }
 
@@ -56,11 +56,11 @@ func Choose[K ~string, V any](field string, value K, fallback V, meanings map[K]
 
 // OneOf lists what may be used: "A, B or C".
 func OneOf(names []string) string {
-	last := len(names) - 1
-	if last < 1 {
+	final := len(names) - 1
+	if final < 1 {
 		return strings.Join(names, "")
 	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return strings.Join(names[:final], ", ") + " or " + names[final]
 }
 
 // SortedKeys of a map, so that a sentence always lists them in the same order.

@@ -1,6 +1,6 @@
 // Package step is the ground floor below the parts of a node's plan: what a part brings (part.go), where things are on a node
-// (places.go), what users refer to (contents.go, certificates.go), how a spec is refused (invalid.go), and the reasons by
-// which a node says why it did not join (reasons.go).
+// (places.go), what users refer to (contents.go, certificates.go), how a spec is refused (invalid.go), and the reasons for which
+// a node did not join (reasons.go).
 package step
 
 import (

@@ -54,7 +54,7 @@ const (
 	// CNIState is where plug-ins record which pod has which address.
 	CNIState = `C:\var\lib\cni`
 
-	// FlannelFolder is where flannel tells its plug-in about the node's addresses.
+	// FlannelFolder is where flannel writes the node's addresses for its plug-in.
 	FlannelFolder = `C:\run\flannel`
 
 	// KubeProxyFolder has what the service kube-proxy reads. No DaemonSet that is published mounts it.
@@ -116,7 +116,7 @@ var otherNames = []string{
 	`C:\Documents and Settings`, `C:\Users\All Users`, `C:\Users\Default User`, `C:\ProgramData\Application Data`,
 }
 
-// IsPlain says whether Windows uses a path unchanged, and takes no part of it for a device.
+// IsPlain reports whether Windows uses a path unchanged, and takes no part of it for a device.
 func IsPlain(path string) bool {
 	return PlainPath.MatchString(path) && !plan.DeviceName.MatchString(path)
 }
@@ -134,10 +134,10 @@ func CheckPath(field, path string) error {
 	if length := len(utf16.Encode([]rune(path))); length > longestPath {
 		return Invalid(field, "%q has %d characters, as Windows counts them; use %d at most", path, length, longestPath)
 	}
-	for _, own := range slices.Concat(ownPlaces, otherNames) {
-		if Below(path, own) {
+	for _, place := range slices.Concat(ownPlaces, otherNames) {
+		if Below(path, place) {
 			return Invalid(field,
-				"%q is in %s, which is reserved for the bootstrap and the programs of the node; use another one", path, own)
+				"%q is in %s, which is reserved for the bootstrap and the programs of the node; use another one", path, place)
 		}
 	}
 	return nil
@@ -148,15 +148,15 @@ func CheckFile(field, path string) error {
 	if err := CheckPath(field, path); err != nil {
 		return err
 	}
-	for _, own := range ownPlaces {
-		if Below(own, path) {
-			return Invalid(field, "%q must be a folder, because %s is in it; use another path for the file", path, own)
+	for _, place := range ownPlaces {
+		if Below(place, path) {
+			return Invalid(field, "%q must be a folder, because %s is in it; use another path for the file", path, place)
 		}
 	}
 	return nil
 }
 
-// Below says whether a path is a place or in it. Windows ignores the case of letters. Each plan asks some hundred times, so no
+// Below reports whether a path is a place or in it. Windows ignores the case of letters. Each plan asks some hundred times, so no
 // copies are made.
 func Below(path, place string) bool {
 	return len(path) >= len(place) && strings.EqualFold(path[:len(place)], place) &&

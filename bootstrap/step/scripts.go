@@ -8,12 +8,12 @@ import (
 )
 
 // Script runs a .ps1 or .cmd from the disk, without arguments.
-func Script(common plan.Common, path string, how plan.Program) *plan.Run {
+func Script(common plan.Common, path string, program plan.Program) *plan.Run {
 	argv := plan.Texts("cmd.exe", "/d", "/c", path)
 	if strings.HasSuffix(strings.ToLower(path), ".ps1") {
 		argv = plan.Texts(PowerShell, "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", path)
 	}
-	return &plan.Run{Common: common, Argv: argv, Program: how}
+	return &plan.Run{Common: common, Argv: argv, Program: program}
 }
 
 // ScriptOf is the script that a step runs; empty if it runs something else.

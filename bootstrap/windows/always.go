@@ -5,12 +5,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// always is what every machine gets, whatever the spec says.
-type always struct{ onAzure bool }
+// standard is what every machine gets, whatever is in the spec.
+type standard struct{ onAzure bool }
 
-func readAlways(in Input) (setting, error) { return always{in.OnAzure}, nil }
+func readAlways(in Input) (setting, error) { return standard{in.OnAzure}, nil }
 
-func (a always) addTo(p *step.Part) {
+func (a standard) addTo(p *step.Part) {
 	p.Add(step.PhaseWindows, smbNames())
 	if a.onAzure {
 		p.Add(step.PhaseWindows, hostsPort()...)
@@ -21,7 +21,7 @@ func (a always) addTo(p *step.Part) {
 
 // folders: VMware Tools obeys what lies in its folder. It has files there that it protects itself, and runs for users, too, who
 // must read there.
-func (a always) folders() []step.Folder {
+func (a standard) folders() []step.Folder {
 	if a.onAzure {
 		return nil
 	}
@@ -45,13 +45,13 @@ func smbNames() plan.Step {
 // nothing else. Its words are translated, its numbers are not.
 func hostsPort() []plan.Step {
 	const excluded = "excludedHostPort"
-	common := func(name string, when *plan.Test) plan.Common {
+	common := func(name string, condition *plan.Test) plan.Common {
 		return plan.Common{
-			Name: name, Reason: step.ReasonNetworkSettingsFailed, Optional: true, TimeoutSeconds: 60, Attempts: 3, When: when,
+			Name: name, Reason: step.ReasonNetworkSettingsFailed, Optional: true, TimeoutSeconds: 60, Attempts: 3, When: condition,
 		}
 	}
-	udp := func(verb string, more ...string) []plan.Value {
-		return plan.Texts(append([]string{"netsh.exe", "interface", "ipv4", verb, "excludedportrange", "protocol=udp"}, more...)...)
+	udp := func(verb string, options ...string) []plan.Value {
+		return plan.Texts(append([]string{"netsh.exe", "interface", "ipv4", verb, "excludedportrange", "protocol=udp"}, options...)...)
 	}
 	return []plan.Step{
 		&plan.Fact{
@@ -70,7 +70,7 @@ func hostsPort() []plan.Step {
 const hiddenAdapters = "vEthernet (nat)*,vEthernet (HNS*,vEthernet (cbr0*,vEthernet (Calico*," +
 	"vEthernet (flannel*,vEthernet (antrea-gw*,vEthernet (*_ep*,*container vnic*"
 
-// vmwareTools is optional: a node that has joined has other ways to tell its address to Kubernetes. The tool of VMware Tools
+// vmwareTools is optional: a node that has joined has other ways to report its address to Kubernetes. The tool of VMware Tools
 // changes one key and keeps what else the image has in tools.conf (open-vm-tools, toolbox/toolboxcmd-config.c, ConfigSet).
 func vmwareTools() []plan.Step {
 	common := plan.Common{Name: "vmware-tools", Reason: step.ReasonVMwareToolsFailed, Optional: true, TimeoutSeconds: 120}

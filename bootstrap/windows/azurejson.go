@@ -75,11 +75,11 @@ func readAzureJSON(in Input) (setting, error) {
 // theIdentity is the resource ID of the VM's only identity. cloud-provider-azure takes it in place of a client ID
 // (pkg/azclient/auth.go, GetAzIdentity), which nobody knows before there is a VM. The file has it although the VM has no other:
 // policies of Azure add identities to VMs, and the metadata service refuses to choose between two.
-func theIdentity(of infrav1.AzureIdentities) string {
-	if len(of.UserAssigned) != 1 {
+func theIdentity(identities infrav1.AzureIdentities) string {
+	if len(identities.UserAssigned) != 1 {
 		return ""
 	}
-	return of.UserAssigned[0]
+	return identities.UserAssigned[0]
 }
 
 func (a azureJSONFile) addTo(p *step.Part) {
@@ -94,14 +94,14 @@ func identityRisks(in Input) []string {
 		return nil
 	}
 	const field = "WindowsMachine spec.azure.identities"
-	switch of := in.VM.Identities; {
-	case of.Type == "" || of.Type == infrav1.AzureIdentitiesNone:
+	switch identities := in.VM.Identities; {
+	case identities.Type == "" || identities.Type == infrav1.AzureIdentitiesNone:
 		return []string{field + ": the VM has no identity, with which the programs that read " + step.AzureConfigFile +
 			" log in to Azure; set one, or remove " + cloudConfigField}
-	case len(of.UserAssigned) > 1:
+	case len(identities.UserAssigned) > 1:
 		return []string{fmt.Sprintf(
 			"%s.userAssigned: the VM has %d identities, and %s names none, so Azure does not know which one to use; use one",
-			field, len(of.UserAssigned), step.AzureConfigFile)}
+			field, len(identities.UserAssigned), step.AzureConfigFile)}
 	}
 	return nil
 }
@@ -109,29 +109,29 @@ func identityRisks(in Input) []string {
 // azureJSONOf has the VM type vmss as Cluster API Provider Azure has it for all its nodes. With it, cloud-provider-azure
 // takes VMs that are in no scale set for those of availability sets, and looks for VMs of scale sets with flexible
 // orchestration only if enableVmssFlexNodes is true (pkg/provider/azure_vmss_cache.go, getVMManagementTypeByNodeName).
-func azureJSONOf(at *infrav1.AzurePlacement) (azureJSON, error) {
+func azureJSONOf(p *infrav1.AzurePlacement) (azureJSON, error) {
 	config := azureJSON{
-		Cloud: string(at.Cloud), TenantID: at.TenantID, SubscriptionID: at.SubscriptionID, ResourceGroup: at.ResourceGroup,
-		Location: at.Location, VMType: "vmss", LoadBalancerName: at.LoadBalancerName, LoadBalancerSKU: "standard",
+		Cloud: string(p.Cloud), TenantID: p.TenantID, SubscriptionID: p.SubscriptionID, ResourceGroup: p.ResourceGroup,
+		Location: p.Location, VMType: "vmss", LoadBalancerName: p.LoadBalancerName, LoadBalancerSKU: "standard",
 		MaximumLoadBalancerRuleCount: 250, UseInstanceMetadata: true, UseManagedIdentityExtension: true,
 	}
-	if len(at.SubnetIDs) == 0 {
+	if len(p.SubnetIDs) == 0 {
 		return azureJSON{}, errors.New("status.azure has no subnetIDs")
 	}
-	subnet := networkID.FindStringSubmatch(at.SubnetIDs[0])
+	subnet := networkID.FindStringSubmatch(p.SubnetIDs[0])
 	if len(subnet) == 0 || subnet[3] == "" {
-		return azureJSON{}, fmt.Errorf("status.azure.subnetIDs[0] %q is not the resource ID of a subnet", at.SubnetIDs[0])
+		return azureJSON{}, fmt.Errorf("status.azure.subnetIDs[0] %q is not the resource ID of a subnet", p.SubnetIDs[0])
 	}
 	config.VnetResourceGroup, config.VnetName, config.SubnetName = subnet[1], subnet[2], subnet[3]
-	config.SecurityGroupResourceGroup, config.SecurityGroupName = groupAndName(at.SecurityGroupID)
-	config.RouteTableResourceGroup, config.RouteTableName = groupAndName(at.RouteTableID)
+	config.SecurityGroupResourceGroup, config.SecurityGroupName = groupAndName(p.SecurityGroupID)
+	config.RouteTableResourceGroup, config.RouteTableName = groupAndName(p.RouteTableID)
 	return config, nil
 }
 
 // groupAndName are empty for what is none.
 func groupAndName(id string) (group, name string) {
-	if of := networkID.FindStringSubmatch(id); of != nil {
-		group, name = of[1], of[2]
+	if match := networkID.FindStringSubmatch(id); match != nil {
+		group, name = match[1], match[2]
 	}
 	return group, name
 }

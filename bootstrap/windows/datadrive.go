@@ -39,7 +39,7 @@ func readDataDrive(in Input) (setting, error) {
 	return dataDrive{wanted.Letter, made}, err
 }
 
-// formats say whether the drive may be made.
+// formats report whether the drive may be made.
 var formats = map[bootstrapv1.DataDriveFormat]bool{bootstrapv1.DataDriveNever: false, bootstrapv1.DataDriveIfEmpty: true}
 
 // dataFolder is that of containerd on the data drive.
@@ -76,11 +76,11 @@ func (d dataDrive) addTo(p *step.Part) {
 			Name: "data-drive", Reason: step.ReasonDataDriveFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
 		}, driveScriptFile, plan.Program{Environment: environment}),
 		step.Directory("data-folder", dataFolder(d.letter), plan.AccessAdmin))
-	p.Add(step.PhaseWindows, d.enough()...)
+	p.Add(step.PhaseWindows, d.spaceWarning()...)
 }
 
-// enough warns of a drive that soon is full. The script, which finds the drive this time, tells what is free on it.
-func (d dataDrive) enough() []plan.Step {
+// spaceWarning warns of a drive that soon is full. The script, which finds the drive this time, reports what is free on it.
+func (d dataDrive) spaceWarning() []plan.Step {
 	const free = "dataDriveFreeMiB"
 	letter := string(d.letter)
 	return []plan.Step{
@@ -101,9 +101,9 @@ func (d dataDrive) enough() []plan.Step {
 const fullDiskMiB = "95367"
 
 // EnoughRoom warns of a drive with less space, which the fact free has measured.
-func EnoughRoom(name, letter, free string, when *plan.Test) plan.Step {
+func EnoughRoom(name, letter, free string, condition *plan.Test) plan.Step {
 	return &plan.Check{
-		Common: plan.Common{Name: name, Reason: step.ReasonMachineTooSmall, Optional: true, When: when},
+		Common: plan.Common{Name: name, Reason: step.ReasonMachineTooSmall, Optional: true, When: condition},
 		Test:   plan.Test{Fact: free, AtLeast: plan.Text(fullDiskMiB)},
 		Say:    plan.Say("disk "+letter+": has ", free, " MiB free, "+fullDiskMiB+" MiB (100 GB) or more are recommended"),
 	}

@@ -21,23 +21,23 @@ var (
 type defender struct{ folders, processes []string }
 
 func readDefender(in Input) (setting, error) {
-	own := in.Spec.DefenderExclusions
+	exclusions := in.Spec.DefenderExclusions
 	const field = windowsField + ".defenderExclusions"
-	for _, folder := range own.Folders {
+	for _, folder := range exclusions.Folders {
 		if !step.IsPlain(folder) {
 			return nil, step.Invalid(field+".folders", `%q is not a plain path on drive C:; use one such as C:\data`, folder)
 		}
 	}
-	for _, process := range own.Processes {
+	for _, process := range exclusions.Processes {
 		if !processName.MatchString(process) {
 			return nil, step.Invalid(field+".processes", "%q is not the name of a program; use one such as app.exe", process)
 		}
 	}
-	folders := own.Folders
+	folders := exclusions.Folders
 	if data := dataFolder(in.Spec.DataDrive.Letter); data != "" {
 		folders = append([]string{data}, folders...)
 	}
-	return defender{folders, own.Processes}, nil
+	return defender{folders, exclusions.Processes}, nil
 }
 
 // addTo: the step is optional, because a Windows without Defender needs no exclusions.

@@ -44,7 +44,7 @@ func (f features) addTo(p *step.Part) {
 }
 
 // hypervisor looks at the driver of Hyper-V that Windows starts only above a running hypervisor of its own. That the feature is
-// installed says nothing: a VM without nested virtualization has it, and so has an image of image-builder with
+// installed proves nothing: a VM without nested virtualization has it, and so has an image of image-builder with
 // disable_hypervisor. Nor does HypervisorPresent of Win32_ComputerSystem, which is true in every VM. The words of sc.exe are
 // translated, its numbers are not: 4 is a driver that runs.
 func hypervisor() plan.Step {

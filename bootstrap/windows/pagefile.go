@@ -16,7 +16,7 @@ const (
 	leastPageFileMiB, mostPageFileMiB = 1024, 1048576
 )
 
-// pageFile says whether and how the page file of the image changes.
+// pageFile reports whether and how the page file of the image changes.
 type pageFile struct {
 	change bool
 	// sizeMiB is 0 if Windows decides.
@@ -36,14 +36,14 @@ func readPageFile(in Input) (setting, error) {
 		return nil, step.Invalid(pageFileField,
 			"sizeMiB %d has an effect with policy Fixed only; set policy: Fixed, or remove sizeMiB", spec.SizeMiB)
 	}
-	change, known := pageFilePolicies[spec.Policy]
-	if !known {
+	change, ok := pageFilePolicies[spec.Policy]
+	if !ok {
 		return nil, step.Invalid(pageFileField, "policy %q is not valid; use Managed, Fixed or Image", spec.Policy)
 	}
 	return pageFile{change, int(spec.SizeMiB), string(in.Spec.DataDrive.Letter)}, nil
 }
 
-// pageFilePolicies say whether the page file of the image changes.
+// pageFilePolicies report whether the page file of the image changes.
 var pageFilePolicies = map[bootstrapv1.PageFilePolicy]bool{
 	"": false, bootstrapv1.PageFileImage: false, bootstrapv1.PageFileManaged: true, bootstrapv1.PageFileFixed: true,
 }
@@ -65,16 +65,16 @@ var pageFiles = &plan.RegistryText{Key: `HKEY_LOCAL_MACHINE\` + memoryKey, Value
 
 // set keeps what was there before as a fact, so that the reboot is not lost if the machine stops right after the change.
 func (f pageFile) set() []plan.Step {
-	const before = "pageFilesBefore"
+	const previous = "pageFilesBefore"
 	common := func(name string) plan.Common {
 		return plan.Common{
-			Name: name, Reason: step.ReasonPageFileFailed, When: &plan.Test{Fact: before, IsNot: plan.Text(f.line())},
+			Name: name, Reason: step.ReasonPageFileFailed, When: &plan.Test{Fact: previous, IsNot: plan.Text(f.line())},
 		}
 	}
 	asked := plan.Common{Name: "page-file-before", Reason: step.ReasonPageFileFailed}
 	return []plan.Step{
 		&plan.Fact{
-			Common: asked, Registry: pageFiles, Match: `((.|\n)*)`, Set: before,
+			Common: asked, Registry: pageFiles, Match: `((.|\n)*)`, Set: previous,
 			Say: plan.Text("Windows does not tell its page file"),
 		},
 		&plan.Registry{

@@ -15,9 +15,8 @@ import (
 
 const proxyField = windowsField + ".proxy"
 
-// near is what must not go through a proxy: this machine, and the addresses at which both clouds describe a machine
-// to itself.
-var near = []string{"localhost", "127.0.0.1", "::1", "169.254.169.254", "168.63.129.16", ".svc"}
+// direct is what must not go through a proxy: this machine, and the addresses at which both clouds describe a machine to itself.
+var direct = []string{"localhost", "127.0.0.1", "::1", "169.254.169.254", "168.63.129.16", ".svc"}
 
 var (
 	proxyURL = regexp.MustCompile(`^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*` +
@@ -46,14 +45,14 @@ func readProxy(in Input) (setting, error) {
 		return nil, err
 	}
 	p := proxy{variables: map[string]plan.Value{}, redact: login.secrets()}
-	for _, one := range []struct{ name, address string }{{"http", wanted.HTTP}, {"https", wanted.HTTPS}} {
-		if one.address == "" {
+	for _, protocol := range []struct{ name, address string }{{"http", wanted.HTTP}, {"https", wanted.HTTPS}} {
+		if protocol.address == "" {
 			continue
 		}
-		if err := checkProxy(proxyField+"."+one.name, one.address); err != nil {
+		if err := checkProxy(proxyField+"."+protocol.name, protocol.address); err != nil {
 			return nil, err
 		}
-		p.variables[strings.ToUpper(one.name)+"_PROXY"] = plan.Text(login.addTo(one.address))
+		p.variables[strings.ToUpper(protocol.name)+"_PROXY"] = plan.Text(login.addTo(protocol.address))
 	}
 	exceptions, err := noProxy(in.ClusterNames, wanted.NoProxy)
 	if err != nil {
@@ -63,15 +62,15 @@ func readProxy(in Input) (setting, error) {
 	return p, nil
 }
 
-// proxyLogin is what a proxy asks for, empty if it asks for nothing. The variables of the environment are the only
-// way that containerd and the kubelet know to be told.
+// proxyLogin is the login of a proxy, empty if it needs none. containerd and the kubelet can get it only by the variables of the
+// environment.
 type proxyLogin struct{ user, password string }
 
-func readLogin(ref bootstrapv1.SecretReference, from step.Contents) (proxyLogin, error) {
+func readLogin(ref bootstrapv1.SecretReference, contents step.Contents) (proxyLogin, error) {
 	if ref.Name == "" {
 		return proxyLogin{}, nil
 	}
-	user, password, err := from.Credentials(proxyField+".credentialsRef", ref.Name)
+	user, password, err := contents.Credentials(proxyField+".credentialsRef", ref.Name)
 	return proxyLogin{user, password}, err
 }
 
@@ -100,7 +99,7 @@ func (l proxyLogin) secrets() []string {
 	return []string{"http://" + inURL + "@", "https://" + inURL + "@"}
 }
 
-// HasProxy says whether a proxy is set; containerd must then be restarted.
+// HasProxy reports whether a proxy is set; containerd must then be restarted.
 func HasProxy(wanted bootstrapv1.Proxy) bool { return wanted.HTTP != "" || wanted.HTTPS != "" }
 
 // addTo sets the variables of the machine, for kubeadm and scripts of the user, and those of the services, which
@@ -110,28 +109,28 @@ func (x proxy) addTo(p *step.Part) {
 	if len(x.variables) == 0 {
 		return
 	}
-	var all []plan.Value
+	var values []plan.Value
 	for _, name := range slices.Sorted(maps.Keys(x.variables)) {
 		value := x.variables[name]
 		p.Add(step.PhaseWindows, &plan.Registry{
 			Common: plan.Common{Name: "proxy-" + strings.ReplaceAll(name, "_", "-"), Reason: step.ReasonProxyFailed},
 			Key:    machineVariables, ValueName: name, Value: value,
 		})
-		all = append(all, plan.Parts(plan.Text(name+"="), value))
+		values = append(values, plan.Parts(plan.Text(name+"="), value))
 	}
-	p.Add(step.PhaseContainer, serviceVariables("containerd", all))
-	p.Add(step.PhaseJoin, serviceVariables("kubelet", all))
+	p.Add(step.PhaseContainer, serviceVariables("containerd", values))
+	p.Add(step.PhaseJoin, serviceVariables("kubelet", values))
 	p.Redact = append(p.Redact, x.redact...)
 }
 
 const machineVariables = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
 
 // serviceVariables are all that a service has of its own.
-func serviceVariables(service string, all []plan.Value) plan.Step {
+func serviceVariables(service string, values []plan.Value) plan.Step {
 	return &plan.Registry{
 		Common:    plan.Common{Name: service + "-proxy", Reason: step.ReasonProxyFailed},
 		Key:       `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\` + service,
-		ValueName: "Environment", Type: plan.RegistryMultiString, Values: all,
+		ValueName: "Environment", Type: plan.RegistryMultiString, Values: values,
 	}
 }
 
@@ -151,7 +150,7 @@ func checkProxy(field, address string) error {
 
 // noProxy lists what is reached without a proxy: this machine, the cluster, then what the user adds.
 func noProxy(cluster, wanted []string) (string, error) {
-	entries := slices.Concat(near, cluster)
+	entries := slices.Concat(direct, cluster)
 	for i, entry := range wanted {
 		if !goodException(entry) {
 			return "", step.Invalid(proxyField+".noProxy",
@@ -159,17 +158,17 @@ func noProxy(cluster, wanted []string) (string, error) {
 		}
 		entries = append(entries, entry)
 	}
-	var once []string
+	var hosts []string
 	for _, entry := range entries {
-		if !slices.Contains(once, entry) {
-			once = append(once, entry)
+		if !slices.Contains(hosts, entry) {
+			hosts = append(hosts, entry)
 		}
 	}
-	return strings.Join(once, ","), nil
+	return strings.Join(hosts, ","), nil
 }
 
-// goodException says whether every program reads an entry of NO_PROXY alike. A star is read by some only: Go takes
-// *.local for .local, curl and .NET take it for the name of a host.
+// goodException reports whether every program reads an entry of NO_PROXY alike. A star is read by some only: Go takes *.local for
+// .local, curl and .NET take it for the name of a host.
 func goodException(entry string) bool {
 	if _, err := netip.ParseAddr(entry); err == nil {
 		return true

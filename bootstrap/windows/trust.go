@@ -19,7 +19,7 @@ type trusted struct {
 }
 
 func readTrust(in Input) (setting, error) {
-	var all trust
+	var list trust
 	seen := map[string]bool{}
 	for i, wanted := range in.Spec.TrustedCertificates {
 		field := fmt.Sprintf("%s.trustedCertificates[%d]", windowsField, i)
@@ -36,19 +36,19 @@ func readTrust(in Input) (setting, error) {
 		}
 		for j, certificate := range certificates {
 			text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
-			all = append(all, trusted{fmt.Sprintf("%s-%d", wanted.Name, j+1), text})
+			list = append(list, trusted{fmt.Sprintf("%s-%d", wanted.Name, j+1), text})
 		}
 	}
-	return all, nil
+	return list, nil
 }
 
 // addTo adds the CAs to the store of Windows, which every Go program on it uses too. certutil reads one certificate
 // per file.
 func (t trust) addTo(p *step.Part) {
-	for _, one := range t {
-		path := certificatesDirectory + `\` + one.name + ".crt"
-		p.Add(step.PhaseWindows, step.PrivateFile("certificate-"+one.name, step.ReasonTrustFailed, path, one.pem), &plan.Run{
-			Common: plan.Common{Name: "trust-" + one.name, Reason: step.ReasonTrustFailed, TimeoutSeconds: 60, Attempts: 3},
+	for _, cert := range t {
+		path := certificatesDirectory + `\` + cert.name + ".crt"
+		p.Add(step.PhaseWindows, step.PrivateFile("certificate-"+cert.name, step.ReasonTrustFailed, path, cert.pem), &plan.Run{
+			Common: plan.Common{Name: "trust-" + cert.name, Reason: step.ReasonTrustFailed, TimeoutSeconds: 60, Attempts: 3},
 			Argv:   plan.Texts("certutil.exe", "-f", "-addstore", "Root", path),
 		})
 	}

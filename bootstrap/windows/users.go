@@ -35,7 +35,7 @@ type user struct {
 }
 
 func readUsers(in Input) (setting, error) {
-	var all users
+	var list users
 	seen := map[string]bool{}
 	for i, wanted := range in.Spec.Users {
 		field := fmt.Sprintf("%s.users[%d]", windowsField, i)
@@ -50,26 +50,26 @@ func readUsers(in Input) (setting, error) {
 			return nil, step.Invalid(field, "name %q is used twice; rename one of the two", wanted.Name)
 		}
 		seen[lower] = true
-		group, known := groups[wanted.Role]
-		if !known {
+		group, ok := groups[wanted.Role]
+		if !ok {
 			return nil, step.Invalid(field, "role %q is not valid; use Administrator or User", wanted.Role)
 		}
 		if err := checkKeys(field, wanted.SSHAuthorizedKeys); err != nil {
 			return nil, err
 		}
-		all = append(all, user{wanted.Name, group, wanted.SSHAuthorizedKeys})
+		list = append(list, user{wanted.Name, group, wanted.SSHAuthorizedKeys})
 	}
-	return all, nil
+	return list, nil
 }
 
 // addTo: keys of administrators also go where sshd of Windows looks for them. Its own sshd_config ends with "Match Group
 // administrators" and this file (openssh-portable of PowerShell, contrib/win32/openssh/sshd_config); in images without that the
 // key in the profile counts. sshd ignores the file if others than SYSTEM and Administrators have access.
 func (u users) addTo(p *step.Part) {
-	for _, one := range u {
+	for _, user := range u {
 		p.Add(step.PhaseWindows, &plan.LocalUser{
-			Common: plan.Common{Name: "user-" + strings.ReplaceAll(one.name, "_", "."), Reason: step.ReasonUserFailed, Attempts: 2},
-			User:   one.name, Groups: plan.Texts(one.group), SSHKeys: plan.Texts(one.keys...),
+			Common: plan.Common{Name: "user-" + strings.ReplaceAll(user.name, "_", "."), Reason: step.ReasonUserFailed, Attempts: 2},
+			User:   user.name, Groups: plan.Texts(user.group), SSHKeys: plan.Texts(user.keys...),
 		})
 	}
 	if keys := u.ofAdministrators(); len(keys) > 0 {
@@ -83,12 +83,12 @@ const (
 	administratorsKeys = sshFolder + `\administrators_authorized_keys`
 )
 
-// ofAdministrators are the keys of all of them, each once: sshd does not tell one administrator from another.
+// ofAdministrators are the keys of all of them, each once: sshd does not distinguish administrators.
 func (u users) ofAdministrators() []string {
 	var keys []string
-	for _, one := range u {
-		for _, key := range one.keys {
-			if one.group == groups[bootstrapv1.UserRoleAdministrator] && !slices.Contains(keys, key) {
+	for _, user := range u {
+		for _, key := range user.keys {
+			if user.group == groups[bootstrapv1.UserRoleAdministrator] && !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}

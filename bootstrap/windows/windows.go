@@ -19,7 +19,7 @@ type Input struct {
 	NodeName string
 	// CloudConfigFile is that of spec.node.
 	CloudConfigFile bootstrapv1.CloudConfigFile
-	// OnAzure says where the VM is; Placement is where exactly, and VM what was asked for.
+	// OnAzure is where the VM is; Placement is where exactly, and VM what was asked for.
 	OnAzure   bool
 	Placement *infrav1.AzurePlacement
 	VM        *infrav1.AzureVM
@@ -65,13 +65,13 @@ func (w Windows) Steps() step.Part {
 
 // Folders from which SYSTEM runs something for a setting, or in which it writes or obeys something.
 func (w Windows) Folders() []step.Folder {
-	var all []step.Folder
+	var folders []step.Folder
 	for _, s := range w.settings {
-		if with, ok := s.(interface{ folders() []step.Folder }); ok {
-			all = append(all, with.folders()...)
+		if owner, ok := s.(interface{ folders() []step.Folder }); ok {
+			folders = append(folders, owner.folders()...)
 		}
 	}
-	return all
+	return folders
 }
 
 // Warnings are about settings that others replace.

@@ -58,22 +58,22 @@ func ipOf(o client.Object) []string {
 
 // Others returns those of the addresses that a pool gave to another machine in the namespace, of whatever kind.
 func (p *Pools) Others(ctx context.Context, windows *infrav1.WindowsMachine, ips []netip.Addr) ([]netip.Addr, error) {
-	own := map[string]bool{}
+	ownClaims := map[string]bool{}
 	for _, claim := range claimsOf(windows, nil) {
-		own[claim.Name] = true
+		ownClaims[claim.Name] = true
 	}
-	var others []netip.Addr
+	var foreign []netip.Addr
 	for _, ip := range ips {
-		var given ipamv1.IPAddressList
-		err := p.Client.List(ctx, &given, client.InNamespace(windows.Namespace), client.MatchingFields{byAddress: ip.String()})
+		var found ipamv1.IPAddressList
+		err := p.Client.List(ctx, &found, client.InNamespace(windows.Namespace), client.MatchingFields{byAddress: ip.String()})
 		if err != nil {
 			return nil, fmt.Errorf("list ipaddresses: %w", err)
 		}
-		if slices.ContainsFunc(given.Items, func(address ipamv1.IPAddress) bool { return !own[address.Spec.ClaimRef.Name] }) {
-			others = append(others, ip)
+		if slices.ContainsFunc(found.Items, func(address ipamv1.IPAddress) bool { return !ownClaims[address.Spec.ClaimRef.Name] }) {
+			foreign = append(foreign, ip)
 		}
 	}
-	return others, nil
+	return foreign, nil
 }
 
 // Claim asks each pool of the spec for an address and stops until all are there. It returns them as status.networkInterfaces will
@@ -103,7 +103,7 @@ func claimsOf(windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster) []*ip
 	if windows.Spec.VSphere == nil {
 		return nil
 	}
-	var all []*ipamv1.IPAddressClaim
+	var claims []*ipamv1.IPAddressClaim
 	for i, adapter := range windows.Spec.VSphere.NetworkInterfaces {
 		for j, pool := range adapter.AddressesFromPools {
 			claim := newClaim(windows, fmt.Sprintf("%s-%d-%d", windows.Name, i, j), pool)
@@ -111,10 +111,10 @@ func claimsOf(windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster) []*ip
 				claim.Spec.ClusterName = cluster.Name
 				claim.Labels[clusterv1.ClusterNameLabel] = cluster.Name
 			}
-			all = append(all, claim)
+			claims = append(claims, claim)
 		}
 	}
-	return all
+	return claims
 }
 
 func newClaim(windows *infrav1.WindowsMachine, name string, pool infrav1.IPPoolReference) *ipamv1.IPAddressClaim {
@@ -144,7 +144,7 @@ func (p *Pools) ensure(ctx context.Context, claim *ipamv1.IPAddressClaim) error 
 	}
 	err = p.Client.Create(ctx, claim)
 	if apierrors.IsAlreadyExists(err) {
-		return nil // the claim has no UID, which says that the cache does not show it yet
+		return nil // the claim has no UID, because the cache does not show it yet
 	}
 	if err != nil {
 		return fmt.Errorf("create ipaddressclaim %s: %w", claim.Name, err)
@@ -166,13 +166,13 @@ func waitsForAddress(windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressCla
 	if claim.Status.AddressRef.Name != "" {
 		return nil
 	}
-	why := ""
+	reason := ""
 	if ready := conditions.Get(claim, ipamv1.IPAddressClaimReadyCondition); ready != nil && ready.Status != metav1.ConditionTrue {
-		why = fmt.Sprintf(": %s %s", ready.Reason, ready.Message)
+		reason = fmt.Sprintf(": %s %s", ready.Reason, ready.Message)
 	}
 	pool := claim.Spec.PoolRef
 	return phase.Wait(phase.Claim, infrav1.WaitingForIPAddressReason,
-		"IPAddressClaim %s has no address of %s %s yet%s", claim.Name, pool.Kind, pool.Name, why)
+		"IPAddressClaim %s has no address of %s %s yet%s", claim.Name, pool.Kind, pool.Name, reason)
 }
 
 // interfaces returns the adapters of the spec with the addresses of their claims and their MACs.

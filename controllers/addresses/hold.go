@@ -20,12 +20,12 @@ import (
 // claim is deleted, and that may happen before the VM is deleted: with the namespace, in the foreground, or by hand. An address
 // with our finalizer is in use for every provider; the finalizer on the claim lets us find the address again.
 func (p *Pools) Hold(ctx context.Context, windows *infrav1.WindowsMachine, interfaces []infrav1.MachineNetworkInterface) error {
-	var known []infrav1.NetworkAddress
+	var recorded []infrav1.NetworkAddress
 	for _, adapter := range interfaces {
-		known = append(known, adapter.Addresses...)
+		recorded = append(recorded, adapter.Addresses...)
 	}
 	for i, claim := range claimsOf(windows, nil) {
-		lost, err := p.holdOne(ctx, windows, claim, known[i])
+		lost, err := p.holdOne(ctx, windows, claim, recorded[i])
 		if apierrors.IsNotFound(err) {
 			lost, err = takenAway, nil
 		}
@@ -36,7 +36,7 @@ func (p *Pools) Hold(ctx context.Context, windows *infrav1.WindowsMachine, inter
 			return phase.Stall(infrav1.AddressLostReason,
 				"address %s of IPAddressClaim %s was %s before the VM was created, but the user data contains it; "+
 					"delete the Machine to get a new one",
-				known[i].Address, claim.Name, lost)
+				recorded[i].Address, claim.Name, lost)
 		}
 	}
 	return nil
@@ -48,9 +48,9 @@ const (
 	changed   = "changed"
 )
 
-// holdOne holds the claim and its address, or says how the address was lost.
+// holdOne holds the claim and its address, or returns how the address was lost.
 func (p *Pools) holdOne(
-	ctx context.Context, windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressClaim, known infrav1.NetworkAddress,
+	ctx context.Context, windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressClaim, recorded infrav1.NetworkAddress,
 ) (lost string, err error) {
 	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 		return "", fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
@@ -70,7 +70,7 @@ func (p *Pools) holdOne(
 		return "", nil
 	case !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero():
 		return takenAway, nil
-	case found != known:
+	case found != recorded:
 		return changed, nil
 	}
 	// In this order the claim exists for as long as its address is held, and leads to it.
@@ -85,11 +85,11 @@ func held(o client.Object) bool { return controllerutil.ContainsFinalizer(o, inf
 // setFinalizer adds or removes our finalizer. The patch needs the lock because it writes the whole list, with the finalizers of
 // others in it.
 func (p *Pools) setFinalizer(ctx context.Context, o client.Object, set func(client.Object, string) bool) error {
-	before, _ := o.DeepCopyObject().(client.Object)
+	original, _ := o.DeepCopyObject().(client.Object)
 	if !set(o, infrav1.AddressFinalizer) {
 		return nil
 	}
-	if err := p.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := p.Client.Patch(ctx, o, client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patch finalizers of %T %s: %w", o, o.GetName(), err)
 	}
 	return nil
@@ -146,7 +146,7 @@ func (p *Pools) ReadBack(ctx context.Context, windows *infrav1.WindowsMachine) (
 		if err != nil {
 			return nil, fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
 		}
-		if given := waitsForAddress(windows, claim) == nil; !given || !held(claim) {
+		if assigned := waitsForAddress(windows, claim) == nil; !assigned || !held(claim) {
 			return nil, nil // its watch wakes us
 		}
 	}

@@ -19,8 +19,8 @@ import (
 func (p *Pools) Distinct(
 	ctx context.Context, windows *infrav1.WindowsMachine, interfaces []infrav1.MachineNetworkInterface,
 ) error {
-	without := func(n infrav1.MachineNetworkInterface) bool { return n.MACAddress == "" }
-	interfaces = slices.DeleteFunc(slices.Clone(interfaces), without)
+	lacksMAC := func(n infrav1.MachineNetworkInterface) bool { return n.MACAddress == "" }
+	interfaces = slices.DeleteFunc(slices.Clone(interfaces), lacksMAC)
 	if len(interfaces) == 0 || controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) {
 		return nil
 	}
@@ -28,14 +28,14 @@ func (p *Pools) Distinct(
 		return phase.Wait(phase.Self, infrav1.WaitingForIPAddressReason, "the MACs of the adapters are being written to the status")
 	}
 	for _, adapter := range interfaces {
-		var same infrav1.WindowsMachineList
-		err := p.Client.List(ctx, &same, client.InNamespace(windows.Namespace), client.MatchingFields{byMAC: adapter.MACAddress})
+		var found infrav1.WindowsMachineList
+		err := p.Client.List(ctx, &found, client.InNamespace(windows.Namespace), client.MatchingFields{byMAC: adapter.MACAddress})
 		if err != nil {
 			return fmt.Errorf("list windowsmachines: %w", err)
 		}
-		for _, other := range same.Items {
-			if hasMAC(&other, windows, adapter) && keepsMAC(&other, windows) {
-				return macTaken(adapter, other.Name)
+		for _, rival := range found.Items {
+			if hasMAC(&rival, windows, adapter) && keepsMAC(&rival, windows) {
+				return macTaken(adapter, rival.Name)
 			}
 		}
 	}
@@ -45,65 +45,65 @@ func (p *Pools) Distinct(
 // byMAC finds the WindowsMachines in the cache that have a MAC.
 const byMAC = "status.networkInterfaces.macAddress"
 
-func macsOf(o client.Object) (all []string) {
+func macsOf(o client.Object) (macs []string) {
 	windows, _ := o.(*infrav1.WindowsMachine)
 	for _, adapter := range windows.Status.NetworkInterfaces {
 		if adapter.MACAddress != "" {
-			all = append(all, adapter.MACAddress)
+			macs = append(macs, adapter.MACAddress)
 		}
 	}
-	return all
+	return macs
 }
 
-func macTaken(adapter infrav1.MachineNetworkInterface, other string) error {
+func macTaken(adapter infrav1.MachineNetworkInterface, rival string) error {
 	if len(adapter.Addresses) == 0 {
 		return phase.Stall(infrav1.MACTakenReason,
 			"MAC %s of network interface %s is made from the VM's identity, and WindowsMachine %s happens to have the same MAC "+
 				"on the same network; delete the Machine to get a new one",
-			adapter.MACAddress, adapter.Name, other)
+			adapter.MACAddress, adapter.Name, rival)
 	}
 	return phase.Stall(infrav1.MACTakenReason,
 		"MAC %s of network interface %s is made from address %s, and WindowsMachine %s has the same MAC on the same network: "+
 			"their addresses have the same last 18 bits; correct the pools, then delete the Machine",
-		adapter.MACAddress, adapter.Name, adapter.Addresses[0].Address, other)
+		adapter.MACAddress, adapter.Name, adapter.Addresses[0].Address, rival)
 }
 
-// hasMAC says whether the other machine has the MAC of this one's adapter on the same network.
-func hasMAC(other, windows *infrav1.WindowsMachine, adapter infrav1.MachineNetworkInterface) bool {
-	return adapter.MACAddress != "" && other.Name != windows.Name && sameDatacenter(other, windows) &&
-		slices.ContainsFunc(other.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
+// hasMAC reports whether the other machine has the MAC of this one's adapter on the same network.
+func hasMAC(rival, windows *infrav1.WindowsMachine, adapter infrav1.MachineNetworkInterface) bool {
+	return adapter.MACAddress != "" && rival.Name != windows.Name && sameDatacenter(rival, windows) &&
+		slices.ContainsFunc(rival.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
 			return n.MACAddress == adapter.MACAddress &&
-				networkOf(other.Spec.VSphere, n.Name) == networkOf(windows.Spec.VSphere, adapter.Name)
+				networkOf(rival.Spec.VSphere, n.Name) == networkOf(windows.Spec.VSphere, adapter.Name)
 		})
 }
 
 func networkOf(vm *infrav1.VSphereVM, name string) string {
-	for _, one := range vm.NetworkInterfaces {
-		if one.Name == name {
-			return one.Network
+	for _, adapter := range vm.NetworkInterfaces {
+		if adapter.Name == name {
+			return adapter.Network
 		}
 	}
 	return ""
 }
 
 // sameDatacenter takes the name of the credentials for the name of a vCenter that is not known yet.
-func sameDatacenter(other, windows *infrav1.WindowsMachine) bool {
-	a, b := other.Spec.VSphere, windows.Spec.VSphere
+func sameDatacenter(rival, windows *infrav1.WindowsMachine) bool {
+	a, b := rival.Spec.VSphere, windows.Spec.VSphere
 	if a == nil || b == nil || a.Datacenter != b.Datacenter {
 		return false
 	}
-	server := other.Annotations[infrav1.ServerAnnotation]
+	server := rival.Annotations[infrav1.ServerAnnotation]
 	return server == windows.Annotations[infrav1.ServerAnnotation] && server != "" ||
-		server == "" && other.Spec.IdentityRef == windows.Spec.IdentityRef
+		server == "" && rival.Spec.IdentityRef == windows.Spec.IdentityRef
 }
 
-// keepsMAC says whether the other of two machines keeps the MAC: it does if it may have its VM, or if it is older and stays.
-func keepsMAC(other, windows *infrav1.WindowsMachine) bool {
-	mayHaveVM := controllerutil.ContainsFinalizer(other, infrav1.MachineFinalizer)
-	return mayHaveVM || other.DeletionTimestamp.IsZero() && older(other, windows)
+// keepsMAC reports whether the other of two machines keeps the MAC: it does if it may have its VM, or if it is older and stays.
+func keepsMAC(rival, windows *infrav1.WindowsMachine) bool {
+	mayHaveVM := controllerutil.ContainsFinalizer(rival, infrav1.MachineFinalizer)
+	return mayHaveVM || rival.DeletionTimestamp.IsZero() && older(rival, windows)
 }
 
-func older(other, windows *infrav1.WindowsMachine) bool {
-	a, b := other.CreationTimestamp, windows.CreationTimestamp
-	return a.Before(&b) || a.Equal(&b) && other.Name < windows.Name
+func older(rival, windows *infrav1.WindowsMachine) bool {
+	a, b := rival.CreationTimestamp, windows.CreationTimestamp
+	return a.Before(&b) || a.Equal(&b) && rival.Name < windows.Name
 }

@@ -44,7 +44,7 @@ func (p *Pools) FreeLeft(ctx context.Context, machine client.ObjectKey) error {
 	return p.freeAll(ctx, left)
 }
 
-// isLeft says whether a claim of the machine is held and being deleted. If it is not being deleted, its machine is about to be
+// isLeft reports whether a claim of the machine is held and being deleted. If it is not being deleted, its machine is about to be
 // there, after a restore or a move.
 func (p *Pools) isLeft(claim *ipamv1.IPAddressClaim, machine string) bool {
 	owner := metav1.GetControllerOf(claim)
@@ -57,13 +57,13 @@ func heldAndDeleted(o client.Object) bool { return !o.GetDeletionTimestamp().IsZ
 // gone asks the API server itself because the cache may be behind. A machine of the same name and another UID comes from a
 // backup and has the VM. gone lists because our role may list machines but not get them.
 func (p *Pools) gone(ctx context.Context, machine client.ObjectKey) (bool, error) {
-	var there infrav1.WindowsMachineList
-	err := p.Live.List(ctx, &there, client.InNamespace(machine.Namespace),
+	var found infrav1.WindowsMachineList
+	err := p.Live.List(ctx, &found, client.InNamespace(machine.Namespace),
 		client.MatchingFields{metav1.ObjectNameField: machine.Name})
 	if err != nil {
 		return false, fmt.Errorf("list windowsmachines: %w", err)
 	}
-	return len(there.Items) == 0, nil
+	return len(found.Items) == 0, nil
 }
 
 // strayAfter is how long an address must be in deletion before it can be a stray, and how often we look at it. A restore from
@@ -104,7 +104,7 @@ func (p *Pools) freeStray(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return phase.Result(ctx, client.IgnoreNotFound(err))
 }
 
-// inUse says whether a claim in the cache, a machine, or a claim in the API server has the address.
+// inUse reports whether a claim in the cache, a machine, or a claim in the API server has the address.
 func (p *Pools) inUse(ctx context.Context, address *ipamv1.IPAddress) (bool, error) {
 	if inUse, err := heldByClaim(ctx, p.Client, address); inUse || err != nil {
 		return inUse, err
@@ -115,33 +115,33 @@ func (p *Pools) inUse(ctx context.Context, address *ipamv1.IPAddress) (bool, err
 	return heldByClaim(ctx, p.Live, address)
 }
 
-// heldByClaim says whether a claim that we hold leads to the address or may lead to it.
+// heldByClaim reports whether a claim that we hold leads to the address or may lead to it.
 func heldByClaim(ctx context.Context, reader client.Reader, address *ipamv1.IPAddress) (bool, error) {
 	claim := &ipamv1.IPAddressClaim{}
 	key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
 	if err := reader.Get(ctx, key, claim); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("get ipaddressclaim %s: %w", key.Name, err)
 	}
-	to := claim.Status.AddressRef.Name
-	return held(claim) && (to == "" || to == address.Name), nil
+	target := claim.Status.AddressRef.Name
+	return held(claim) && (target == "" || target == address.Name), nil
 }
 
-// usedByMachine says whether a machine has the address, whatever happened to its claim. One in deletion without our finalizer has
-// no VM any more: deleted in the foreground, it waits for its claim, and the claim for this address.
+// usedByMachine reports whether a machine has the address, whatever happened to its claim. One in deletion without our finalizer
+// has no VM any more: deleted in the foreground, it waits for its claim, and the claim for this address.
 func (p *Pools) usedByMachine(ctx context.Context, address *ipamv1.IPAddress) (bool, error) {
 	var machines infrav1.WindowsMachineList
 	if err := p.Client.List(ctx, &machines, client.InNamespace(address.Namespace)); err != nil {
 		return false, fmt.Errorf("list windowsmachines: %w", err)
 	}
 	wanted, _ := netip.ParseAddr(address.Spec.Address) // no machine has what does not parse
-	has := func(a infrav1.NetworkAddress) bool {
+	matches := func(a infrav1.NetworkAddress) bool {
 		prefix, err := netip.ParsePrefix(a.Address)
 		return err == nil && prefix.Addr() == wanted
 	}
 	return slices.ContainsFunc(machines.Items, func(windows infrav1.WindowsMachine) bool {
-		over := !windows.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(&windows, infrav1.MachineFinalizer)
-		return !over && slices.ContainsFunc(windows.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
-			return slices.ContainsFunc(n.Addresses, has)
+		released := !windows.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(&windows, infrav1.MachineFinalizer)
+		return !released && slices.ContainsFunc(windows.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
+			return slices.ContainsFunc(n.Addresses, matches)
 		})
 	}), nil
 }

@@ -27,9 +27,9 @@ func TestEvents(t *testing.T) {
 		"warned already": {was: saying(warned, "WarningsGiven"), now: saying(warned, "WarningsGiven")},
 	} {
 		recorder := events.NewFakeRecorder(2)
-		f := &facts{before: &bootstrapv1.WindowsBootstrapConfig{}, config: &bootstrapv1.WindowsBootstrapConfig{}}
-		f.before.Status.Conditions, f.config.Status.Conditions = []metav1.Condition{c.was}, []metav1.Condition{c.now}
-		(&Reconciler{Events: recorder}).tell(f)
+		f := &facts{original: &bootstrapv1.WindowsBootstrapConfig{}, config: &bootstrapv1.WindowsBootstrapConfig{}}
+		f.original.Status.Conditions, f.config.Status.Conditions = []metav1.Condition{c.was}, []metav1.Condition{c.now}
+		(&Reconciler{Events: recorder}).emit(f)
 		close(recorder.Events)
 		var got []string
 		for event := range recorder.Events {

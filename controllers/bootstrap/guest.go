@@ -17,7 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
-// reportsInCluster says that the guest of this cloud has nowhere else to report to.
+// reportsInCluster reports whether the guest of this cloud has nowhere else to report to.
 func (r *Reconciler) reportsInCluster(f *facts) bool {
 	return r.GuestReports && r.Rights != nil && f.windows != nil && f.windows.Spec.Azure != nil
 }
@@ -27,11 +27,11 @@ func (r *Reconciler) openReports(_ context.Context, f *facts) error {
 	if !r.reportsInCluster(f) {
 		return nil
 	}
-	known, err := r.askRights(f, rights.Name)
-	f.reports = known && err == nil
+	ok, err := r.askRights(f, rights.Name)
+	f.reports = ok && err == nil
 	mute, silent := errors.AsType[*rights.MuteError](err)
 	switch {
-	case !known:
+	case !ok:
 		return awaited()
 	case errors.Is(err, keep.ErrSettling):
 		return phase.WaitFor(rightsAgain, bootstrapv1.WaitingForGuestRightsReason,
@@ -47,7 +47,7 @@ func (r *Reconciler) openReports(_ context.Context, f *facts) error {
 const rightsAgain = 10 * time.Second
 
 // askRights asks for what is kept in the workload cluster as a whole.
-func (r *Reconciler) askRights(f *facts, name string) (known bool, answer error) {
+func (r *Reconciler) askRights(f *facts, name string) (ok bool, answer error) {
 	return r.Rights.Ask(client.ObjectKeyFromObject(f.cluster), client.ObjectKeyFromObject(f.config), name)
 }
 
@@ -83,8 +83,8 @@ func (r *Reconciler) removeReport(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// reportNames is the object's name, or all that it may have where neither status nor Secret tell: they are written after it is
-// made.
+// reportNames is the object's name, or all names that it may have if neither the status nor the Secret has it: they are written
+// after the object is made.
 func (r *Reconciler) reportNames(ctx context.Context, f *facts) ([]string, error) {
 	if f.config.Status.GuestReport != "" {
 		return []string{f.config.Status.GuestReport}, nil

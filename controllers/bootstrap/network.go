@@ -20,7 +20,7 @@ import (
 )
 
 // checkCluster comes before all that a config waits for: CIDRs that no Windows node can have may also keep the Linux nodes from
-// coming up, which would then be all that people are told.
+// coming up, and then people would see only that.
 func checkCluster(_ context.Context, f *facts) error {
 	if !f.machine.DeletionTimestamp.IsZero() {
 		return nil
@@ -32,8 +32,8 @@ func checkCluster(_ context.Context, f *facts) error {
 	return err
 }
 
-// aboutCluster says which change helps: the API server takes another clusterNetwork at any time, but what kubeadm has made of it
-// stays.
+// aboutCluster names the change that helps: the API server takes another clusterNetwork at any time, but what kubeadm has made of
+// it stays.
 func aboutCluster(cluster *clusterv1.Cluster) string {
 	if ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
 		return fmt.Sprintf("the control plane keeps the CIDRs that it was made with, so change Cluster %s only if it does not say "+
@@ -61,11 +61,11 @@ func compareFlannel(ctx context.Context, f *facts) error {
 		if err != nil {
 			return fmt.Errorf("get the settings of Flannel: %w", err)
 		}
-		told := bootstrap.FlannelMismatch(f.config.Spec, namespace, settings.Data[bootstrap.FlannelConfigKey])
-		if told == "" {
+		mismatch := bootstrap.FlannelMismatch(f.config.Spec, namespace, settings.Data[bootstrap.FlannelConfigKey])
+		if mismatch == "" {
 			return nil
 		}
-		return phase.Lack(bootstrapv1.FlannelMismatchReason, "%s", cloud.Clean(told, maxMismatch))
+		return phase.Lack(bootstrapv1.FlannelMismatchReason, "%s", cloud.Clean(mismatch, maxMismatch))
 	}
 	return nil
 }
@@ -91,8 +91,8 @@ func findWrongKubeProxy(ctx context.Context, f *facts) error {
 		if err != nil {
 			return fmt.Errorf("list DaemonSets: %w", err)
 		}
-		if told := bootstrap.WrongKubeProxy(f.config.Spec, f.machine.Spec.Version, found.Items); told != "" {
-			f.warnings = append(f.warnings, cloud.Clean(told, maxWarning))
+		if warning := bootstrap.WrongKubeProxy(f.config.Spec, f.machine.Spec.Version, found.Items); warning != "" {
+			f.warnings = append(f.warnings, cloud.Clean(warning, maxWarning))
 			return nil
 		}
 		next = found.Continue
@@ -107,14 +107,14 @@ func (r *Reconciler) awaitNodeRights(_ context.Context, f *facts) error {
 	}
 	waits := false
 	for _, role := range nodes.NeededBy(f.config.Spec) {
-		known, err := r.askRights(f, string(role))
-		if refused, ok := errors.AsType[*nodes.RefusedError](err); ok && known {
+		answered, err := r.askRights(f, string(role))
+		if refused, ok := errors.AsType[*nodes.RefusedError](err); ok && answered {
 			return phase.Lack(bootstrapv1.DaemonRightsRefusedReason, "%s", refused)
 		}
-		if known && err != nil {
+		if answered && err != nil {
 			return err
 		}
-		waits = waits || !known
+		waits = waits || !answered
 	}
 	if waits {
 		return awaited()

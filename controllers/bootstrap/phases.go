@@ -42,10 +42,10 @@ func owned(_ context.Context, f *facts) error {
 	return nil
 }
 
-// used says that Cluster API has copied the Secret's name to the Machine.
+// used reports whether Cluster API has copied the Secret's name to the Machine.
 func used(f *facts) bool { return f.machine.Spec.Bootstrap.DataSecretName != nil }
 
-// settled says that nothing more needs to be made.
+// settled reports whether nothing more needs to be made.
 func settled(f *facts) bool { return f.secret != nil || used(f) || joined(f) }
 
 func ready(_ context.Context, f *facts) error {
@@ -69,7 +69,7 @@ func ready(_ context.Context, f *facts) error {
 	return nil
 }
 
-// inPlace waits for what a file of the node says of its VM's place. The machine connects to the cloud for it, and so waits for
+// inPlace waits for the VM's place, which a file of the node contains. The machine connects to the cloud for it, and so waits for
 // Linux first.
 func inPlace(_ context.Context, f *facts) error {
 	if f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure) {
@@ -80,8 +80,10 @@ func inPlace(_ context.Context, f *facts) error {
 	return nil
 }
 
-// placed says that all is known of the place of a VM. The tenant comes last, with the machine's identity.
-func placed(at *infrav1.AzurePlacement) bool { return at != nil && at.TenantID != "" }
+// placed reports whether all is known of the place of a VM. The tenant comes last, with the machine's identity.
+func placed(placement *infrav1.AzurePlacement) bool {
+	return placement != nil && placement.TenantID != ""
+}
 
 // linuxFirst waits until Linux can carry the Cluster, and for a control plane that is new enough.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
@@ -149,7 +151,7 @@ func render(ctx context.Context, f *facts, token string, now time.Time) (bootstr
 
 // reach connects to the workload cluster if something must be done there.
 func (r *Reconciler) reach(ctx context.Context, f *facts) error {
-	if settled(f) && !has(f, bootstrapv1.ConfigFinalizer) && !needsToken(f) {
+	if settled(f) && !hasFinalizer(f, bootstrapv1.ConfigFinalizer) && !needsToken(f) {
 		return nil
 	}
 	var err error
@@ -157,12 +159,12 @@ func (r *Reconciler) reach(ctx context.Context, f *facts) error {
 	return err
 }
 
-// tellReach turns the error of any call to the workload cluster into a Stop, if the cluster cannot be reached or must not be.
-func tellReach(ctx context.Context, f *facts, err error) error {
+// reachStop turns the error of any call to the workload cluster into a Stop, if the cluster cannot be reached or must not be.
+func reachStop(ctx context.Context, f *facts, err error) error {
 	if refused, ok := errors.AsType[*workload.RefusedError](err); ok {
 		return phase.Lack(bootstrapv1.KubeconfigRefusedReason, "%s", refused)
 	}
-	away, ok := errors.AsType[*workload.UnreachableError](err)
+	unreachable, ok := errors.AsType[*workload.UnreachableError](err)
 	if !ok {
 		return err
 	}
@@ -171,12 +173,13 @@ func tellReach(ctx context.Context, f *facts, err error) error {
 	if deleting(f) {
 		waits = "the config is deleted when what its node has there is removed or its token has expired"
 	}
-	return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s %s; %s", f.cluster.Name, away.Why, waits)
+	return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s %s; %s",
+		f.cluster.Name, unreachable.Why, waits)
 }
 
 // hold takes the finalizers before there is a token and an object for reports, and for as long as there may be one.
 func (r *Reconciler) hold(ctx context.Context, f *facts) error {
-	before := f.config.DeepCopy()
+	original := f.config.DeepCopy()
 	added := controllerutil.AddFinalizer(f.config, bootstrapv1.ConfigFinalizer)
 	if f.reports && controllerutil.AddFinalizer(f.config, bootstrapv1.GuestReportFinalizer) {
 		added = true
@@ -184,28 +187,28 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	if !added {
 		return nil
 	}
-	return r.patchFinalizers(ctx, f, before)
+	return r.patchFinalizers(ctx, f, original)
 }
 
 // patchFinalizers fails if the object is gone, unless we have just released it: nothing would ever remove a token made for an
 // object that is gone.
-func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *bootstrapv1.WindowsBootstrapConfig) error {
-	err := r.Client.Patch(ctx, f.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, original *bootstrapv1.WindowsBootstrapConfig) error {
+	err := r.Client.Patch(ctx, f.config, client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{}))
 	if f.released {
 		err = client.IgnoreNotFound(err)
 	}
 	if err != nil {
 		return fmt.Errorf("patch finalizers: %w", err)
 	}
-	f.before = f.config.DeepCopy()
+	f.original = f.config.DeepCopy()
 	return nil
 }
 
 // release lets the object go.
 func (r *Reconciler) release(ctx context.Context, f *facts) error {
-	before := f.config.DeepCopy()
+	original := f.config.DeepCopy()
 	controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
 	controllerutil.RemoveFinalizer(f.config, bootstrapv1.GuestReportFinalizer)
 	f.released = true
-	return r.patchFinalizers(ctx, f, before)
+	return r.patchFinalizers(ctx, f, original)
 }

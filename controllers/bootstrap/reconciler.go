@@ -38,14 +38,15 @@ import (
 type Workload interface {
 	// GetClient returns a client that reads from the API server itself.
 	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
-	// Now returns what time it is in a cluster by its own clock. It is zero if no answer of the cluster has told.
+	// Now returns the time by a cluster's own clock. It is zero if no answer of the cluster has had a time.
 	Now(cluster client.ObjectKey) time.Time
 }
 
 // Rights are in workload clusters for all of their machines, by name. The answers MUST be those of controllers/cluster.
 type Rights interface {
-	// Ask returns without an error if a cluster has them. A config that asks what is not known is woken when there is an answer.
-	Ask(cluster, config client.ObjectKey, name string) (known bool, answer error)
+	// Ask returns without an error if a cluster has them. If ok is false, nothing is known yet, and the config is woken when there
+	// is an answer.
+	Ask(cluster, config client.ObjectKey, name string) (ok bool, answer error)
 	// Answers wake the configs that have asked.
 	Answers() source.Source
 }
@@ -65,7 +66,7 @@ type Reconciler struct {
 	GuestReports bool
 	// TokenTTL is how long a token lives if we do not extend it.
 	TokenTTL time.Duration
-	// Events tells people of warnings, and of what only they can mend.
+	// Events gets warnings, and what only people can mend.
 	Events events.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
@@ -74,10 +75,10 @@ type Reconciler struct {
 	// TrustSecret is how long a bootstrap Secret that was found good is not read again; tests that take one away leave it out.
 	TrustSecret time.Duration
 
-	known known
+	secrets secretCache
 }
 
-// SetupWithManager registers the reconciler and says what wakes it.
+// SetupWithManager registers the reconciler and the watches that wake it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
 	written := fresh.New[*bootstrapv1.WindowsBootstrapConfig](r.Client)
@@ -130,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil || f == nil {
 		return phase.Result(ctx, err) // nil when there is no config to look at
 	}
-	end := tellReach(ctx, f, r.next(ctx, f))
+	end := reachStop(ctx, f, r.next(ctx, f))
 	if f.released || phase.Untold(end) {
 		return phase.Result(ctx, end)
 	}
@@ -141,7 +142,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.write(ctx, f); err != nil {
 		return phase.Result(ctx, err)
 	}
-	r.tell(f)
+	r.emit(f)
 	result, err := phase.Result(ctx, end)
 	if err == nil && result.RequeueAfter == 0 {
 		result.RequeueAfter = f.lookAgain
@@ -154,8 +155,8 @@ var expected = map[string]bool{bootstrapv1.WaitingForOwnerReason: true, bootstra
 
 // facts is what is known of one config during one reconcile.
 type facts struct {
-	// before is the config as the API server has it, config as it will be.
-	before, config *bootstrapv1.WindowsBootstrapConfig
+	// original is the config as the API server has it, config as it will be.
+	original, config *bootstrapv1.WindowsBootstrapConfig
 
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
@@ -169,10 +170,10 @@ type facts struct {
 	workload client.Client
 	token    string
 
-	// reports says that the guest has an object to report to, and mute why it has none.
+	// reports is true if the guest has an object to report to, and mute why it has none.
 	reports bool
 	mute    string
-	// nameTaken says that the reason is an object of somebody else in the workload cluster.
+	// nameTaken is true if the reason is an object of somebody else in the workload cluster.
 	nameTaken bool
 
 	// warnings are about what the workload cluster has, block is what its Calico gives a Windows node.
@@ -185,7 +186,7 @@ type facts struct {
 	// lookAgain is how soon the token must be looked at again.
 	lookAgain time.Duration
 
-	// released says that the finalizer is gone, and the object with it.
+	// released is true if the finalizer is gone, and the object with it.
 	released bool
 }
 
@@ -198,7 +199,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	if err != nil {
 		return nil, fmt.Errorf("get windowsbootstrapconfig: %w", err)
 	}
-	f.before = f.config.DeepCopy()
+	f.original = f.config.DeepCopy()
 	found, err := owner.Of(ctx, r.Client, f.config)
 	if err != nil {
 		return nil, err
@@ -229,7 +230,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
 		return nil
-	case deleting(f) && !has(f, bootstrapv1.ConfigFinalizer) && !has(f, bootstrapv1.GuestReportFinalizer):
+	case deleting(f) && !hasFinalizer(f, bootstrapv1.ConfigFinalizer) && !hasFinalizer(f, bootstrapv1.GuestReportFinalizer):
 		return nil
 	case deleting(f):
 		return phase.Run(ctx, f, r.clear(bootstrapv1.ConfigFinalizer, r.removeToken),
@@ -243,7 +244,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	}
 }
 
-func has(f *facts, finalizer string) bool {
+func hasFinalizer(f *facts, finalizer string) bool {
 	return controllerutil.ContainsFinalizer(f.config, finalizer)
 }
 
@@ -255,10 +256,10 @@ func joined(f *facts) bool { return owner.Joined(f.machine) }
 
 // write patches the status if it changed. It sends the resource version, so that no report on an old object is written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {
-	if equality.Semantic.DeepEqual(f.before.Status, f.config.Status) {
+	if equality.Semantic.DeepEqual(f.original.Status, f.config.Status) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(f.before, client.MergeFromWithOptimisticLock{})
+	patch := client.MergeFromWithOptions(f.original, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, f.config, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of windowsbootstrapconfig: %w", err)
 	}
@@ -268,14 +269,14 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 // maxNote is how long the note of an Event may be.
 const maxNote = 1024
 
-// tell makes an event when warnings come up, and when the config begins to wait for a person.
-func (r *Reconciler) tell(f *facts) {
+// emit makes an event when warnings come up, and when the config begins to wait for a person.
+func (r *Reconciler) emit(f *facts) {
 	const warnings, stalled = bootstrapv1.HasWarningsCondition, bootstrapv1.StalledCondition
-	if conditions.IsTrue(f.config, warnings) && !conditions.IsTrue(f.before, warnings) {
+	if conditions.IsTrue(f.config, warnings) && !conditions.IsTrue(f.original, warnings) {
 		r.warn(f, bootstrapv1.WarningsGivenReason, conditions.GetMessage(f.config, warnings))
 	}
 	reason := conditions.GetReason(f.config, stalled)
-	if conditions.IsTrue(f.config, stalled) && conditions.GetReason(f.before, stalled) != reason {
+	if conditions.IsTrue(f.config, stalled) && conditions.GetReason(f.original, stalled) != reason {
 		r.warn(f, reason, conditions.GetMessage(f.config, stalled))
 	}
 }

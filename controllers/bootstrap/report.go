@@ -37,7 +37,7 @@ func report(f *facts, end error) {
 		status.DataSecretName = name
 		status.Initialization.DataSecretCreated = new(true)
 	}
-	if f.secret != nil && f.windows != nil && has(f, bootstrapv1.GuestReportFinalizer) {
+	if f.secret != nil && f.windows != nil && hasFinalizer(f, bootstrapv1.GuestReportFinalizer) {
 		status.GuestReport = reportName(f, string(f.secret.Data[keyToken]))
 	}
 	data := dataCondition(f, stop)
@@ -60,7 +60,7 @@ func dataSecretName(f *facts) string {
 	return ""
 }
 
-// dataCondition says whether the user data is there, whatever happens to the token afterwards.
+// dataCondition reports whether the user data is there, whatever happens to the token afterwards.
 func dataCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionFalse, Message: stop.Message}
 	switch {
@@ -74,35 +74,35 @@ func dataCondition(f *facts, stop phase.Stop) metav1.Condition {
 	return c
 }
 
-// readyCondition tells how the machine becomes a node, in the words of its WindowsMachine once there is user data. It is False
-// only where a new Machine would help: a MachineHealthCheck acts on it.
+// readyCondition is how the machine becomes a node, in the words of its WindowsMachine once there is user data. It is False only
+// where a new Machine would help: a MachineHealthCheck acts on it.
 func readyCondition(f *facts, data metav1.Condition) metav1.Condition {
 	c := metav1.Condition{Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown}
-	var told *metav1.Condition
+	var guest *metav1.Condition
 	if f.windows != nil {
-		told = conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)
+		guest = conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)
 	}
 	switch {
 	case deleting(f):
 		c.Reason, c.Message = data.Reason, data.Message
-	case told != nil && told.Status == metav1.ConditionFalse && (!joined(f) || bootstrapFailed(f)):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, told.Message
-	case joined(f), told != nil && told.Status == metav1.ConditionTrue: // we may see the Machine later than the WindowsMachine
+	case guest != nil && guest.Status == metav1.ConditionFalse && (!joined(f) || bootstrapFailed(f)):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, guest.Reason, guest.Message
+	case joined(f), guest != nil && guest.Status == metav1.ConditionTrue: // we may see the Machine later than the WindowsMachine
 		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.JoinedReason
 	case data.Reason == bootstrapv1.DataSecretLostReason && waitsForData(f):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, data.Reason, data.Message
-	case data.Status != metav1.ConditionTrue && (told == nil || !conditions.IsTrue(f.windows, infrav1.VMRunningCondition)):
+	case data.Status != metav1.ConditionTrue && (guest == nil || !conditions.IsTrue(f.windows, infrav1.VMRunningCondition)):
 		c.Reason, c.Message = data.Reason, data.Message
-	case told == nil:
+	case guest == nil:
 		c.Reason = infrav1.WaitingForGuestReason
 		c.Message = "the infrastructure manager has not looked at the WindowsMachine yet"
 	default:
-		c.Reason, c.Message = told.Reason, told.Message
+		c.Reason, c.Message = guest.Reason, guest.Message
 	}
 	return c
 }
 
-// waitsForData says that the machine has no VM and makes none without its user data.
+// waitsForData reports whether the machine has no VM and makes none without its user data.
 func waitsForData(f *facts) bool {
 	return f.windows != nil &&
 		conditions.GetReason(f.windows, infrav1.VMRunningCondition) == infrav1.WaitingForBootstrapDataReason
@@ -116,7 +116,7 @@ func stalledCondition(stop phase.Stop) metav1.Condition {
 	return c
 }
 
-// warningsCondition says what may not work in the rendered user data. It stays when the Secret is not read any more.
+// warningsCondition lists what may not work in the rendered user data. It stays when the Secret is not read any more.
 func warningsCondition(warnings string) metav1.Condition {
 	c := metav1.Condition{Type: bootstrapv1.HasWarningsCondition, Status: metav1.ConditionFalse}
 	c.Reason = bootstrapv1.NoWarningsReason

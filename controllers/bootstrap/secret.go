@@ -36,13 +36,13 @@ const format = "cloudbase-init"
 
 // findSecret looks for a Secret that was written earlier. It is never written again while a VM may boot with it.
 func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
-	knowsReport := !has(f, bootstrapv1.GuestReportFinalizer) || f.config.Status.GuestReport != "" // a move loses our status
-	if joined(f) && !has(f, bootstrapv1.ConfigFinalizer) && knowsReport {
+	knowsReport := !hasFinalizer(f, bootstrapv1.GuestReportFinalizer) || f.config.Status.GuestReport != "" // a move loses our status
+	if joined(f) && !hasFinalizer(f, bootstrapv1.ConfigFinalizer) && knowsReport {
 		return nil
 	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.machine.Spec.Bootstrap.DataSecretName, f.config.Name)}
-	if f.secret = r.known.of(f.config, key.Name, r.Now()); f.secret != nil {
+	if f.secret = r.secrets.get(f.config, key.Name, r.Now()); f.secret != nil {
 		return nil
 	}
 	err := r.Live.Get(ctx, key, &secret)
@@ -62,12 +62,12 @@ func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
 // recognize checks whether a Secret is the one that was written for this config. The Machine may name any Secret, and one that is
 // adopted is deleted with the config: so it must have all that we give ours.
 func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) error {
-	own, foreign := metav1.IsControlledBy(secret, f.config), foreign(f, secret)
+	owned, foreign := metav1.IsControlledBy(secret, f.config), foreign(f, secret)
 	switch {
-	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
+	case owned && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
 			"spec changed after Secret %s had been made from it; delete the Machine to get a new one", secret.Name)
-	case foreign == "" && own:
+	case foreign == "" && owned:
 		r.take(f, secret)
 	case foreign == "":
 		return r.adopt(ctx, f, secret)
@@ -87,14 +87,14 @@ func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Sec
 // tokens is the form of a bootstrap token.
 var tokens = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
-// foreign says what makes a Secret another one than ours for this config; empty if it is ours. A restore and a move keep all
-// of that.
+// foreign is why a Secret is not the one that we made for this config; empty if it is ours. A restore and a move keep all that it
+// compares.
 func foreign(f *facts, secret *corev1.Secret) string {
-	own, controller := metav1.IsControlledBy(secret, f.config), metav1.GetControllerOf(secret)
+	owned, controller := metav1.IsControlledBy(secret, f.config), metav1.GetControllerOf(secret)
 	switch {
-	case !own && controller != nil:
+	case !owned && controller != nil:
 		return fmt.Sprintf("it belongs to %s %s", controller.Kind, controller.Name)
-	case !own && !used(f):
+	case !owned && !used(f):
 		return "nothing owns it"
 	case secret.Name != f.config.Name:
 		return "its name is not " + f.config.Name
@@ -121,17 +121,17 @@ func generation(f *facts) string { return strconv.FormatInt(f.config.Generation,
 // OwnerReferencesPermissionEnforcement the API server refuses that, because we may not delete Secrets; the token in the Secret is
 // kept alive all the same.
 func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) error {
-	before := secret.DeepCopy()
+	original := secret.DeepCopy()
 	secret.OwnerReferences = append(secret.OwnerReferences,
 		*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, secret, lock)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("adopt bootstrap secret: %w", err)
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is in use but has no owner; delete it when its Machine is gone",
-			"secret", before.Name, "error", err.Error())
+			"secret", original.Name, "error", err.Error())
 	}
 	f.secret = secret
 	return nil
@@ -162,7 +162,7 @@ func (r *Reconciler) store(ctx context.Context, f *facts) error {
 // take uses a Secret that is the config's own.
 func (r *Reconciler) take(f *facts, secret *corev1.Secret) {
 	f.secret = secret
-	r.known.note(f.config, secret, r.Now(), r.Now().Add(r.TrustSecret))
+	r.secrets.put(f.config, secret, r.Now(), r.Now().Add(r.TrustSecret))
 }
 
 func dataSecret(f *facts, userData []byte, warnings []string) *corev1.Secret {

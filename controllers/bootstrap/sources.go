@@ -18,7 +18,7 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 	f.sources = map[string][]byte{}
 	var read object // sources are sorted: those of an object follow each other
 	for _, source := range bootstrap.Sources(f.config.Spec) {
-		if !read.has(source) {
+		if !read.isFrom(source) {
 			var err error
 			if read, err = r.readObject(ctx, f.config.Namespace, source); err != nil {
 				return fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err)
@@ -44,7 +44,7 @@ type object struct {
 	texts      map[string]string
 }
 
-func (o object) has(source bootstrap.Source) bool {
+func (o object) isFrom(source bootstrap.Source) bool {
 	return o.kind == source.Kind && o.name == source.Name
 }
 

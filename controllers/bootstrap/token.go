@@ -48,7 +48,7 @@ func newTokenSecret() string {
 	return tokenAlphabet.EncodeToString(random)
 }
 
-// mark says in the token whose token it is.
+// mark is the token's description, which names its config.
 func mark(config *bootstrapv1.WindowsBootstrapConfig) string {
 	return fmt.Sprintf("capwin bootstrap token of %s/%s %s", config.Namespace, config.Name, config.UID)
 }
@@ -117,7 +117,7 @@ func (r *Reconciler) expiration(f *facts) []byte {
 }
 
 // inCluster is the time by the workload cluster's clock: that one ends tokens, and ours may be hours behind it. The token was
-// read before this is asked for, so the cluster has told its time, unless something in between has kept it.
+// read before this is asked for, so an answer of the cluster had its time, unless a proxy in between removed it.
 func (r *Reconciler) inCluster(f *facts) time.Time {
 	if now := r.Workload.Now(client.ObjectKeyFromObject(f.cluster)); !now.IsZero() {
 		return now
@@ -129,7 +129,7 @@ func (r *Reconciler) inCluster(f *facts) time.Time {
 // finalizer. While a machine is stalled its token may expire; keepToken puts it back when the machine goes on. A finalizer that
 // somebody has taken while the guest needs its token is put back.
 func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
-	switch held := has(f, bootstrapv1.ConfigFinalizer); {
+	switch held := hasFinalizer(f, bootstrapv1.ConfigFinalizer); {
 	case !held && !needsToken(f):
 		return nil
 	case !held:
@@ -144,9 +144,9 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 		if err := r.removeToken(ctx, f); err != nil {
 			return err
 		}
-		before := f.config.DeepCopy()
+		original := f.config.DeepCopy()
 		controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
-		return r.patchFinalizers(ctx, f, before)
+		return r.patchFinalizers(ctx, f, original)
 	}
 	if f.windows != nil && conditions.IsTrue(f.windows, infrav1.StalledCondition) {
 		return nil
@@ -168,10 +168,10 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 	return r.extendToken(ctx, f, token)
 }
 
-// needsToken says that a guest may be joining by a token.
+// needsToken reports whether a guest may be joining by a token.
 func needsToken(f *facts) bool { return f.secret != nil && awaitsNode(f) }
 
-// awaitsNode says that the machine may still get its Node.
+// awaitsNode reports whether the machine may still get its Node.
 func awaitsNode(f *facts) bool {
 	return !joined(f) && !bootstrapFailed(f) && f.machine.DeletionTimestamp.IsZero()
 }
@@ -225,8 +225,8 @@ func (r *Reconciler) findToken(ctx context.Context, f *facts) (*corev1.Secret, e
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("get bootstrap token: %w", err)
 		}
-		own := string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config)
-		if !own && id+"."+string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != issued {
+		marked := string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config)
+		if !marked && id+"."+string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != issued {
 			continue
 		}
 		return &token, nil
@@ -251,19 +251,19 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 	return string(secret.Data[keyToken]), nil
 }
 
-// clear removes something of a config that is being deleted from the workload cluster, if its finalizer says that it may be
+// clear removes something of a config that is being deleted from the workload cluster, if its finalizer shows that it may be
 // there. That does not hold the object if the workload cluster is being deleted too and is out of reach, or for longer than a
 // token lives. A cluster that answers is asked even then, because our clock may be wrong.
 func (r *Reconciler) clear(finalizer string, remove phase.Func[*facts]) phase.Func[*facts] {
 	return func(ctx context.Context, f *facts) (err error) {
-		if f.cluster == nil || !has(f, finalizer) {
+		if f.cluster == nil || !hasFinalizer(f, finalizer) {
 			return nil
 		}
 		if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
 			err = remove(ctx, f)
 		}
-		over := r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL))
-		if over || !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
+		expired := r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL))
+		if expired || !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
 			return nil
 		}
 		return err

@@ -44,7 +44,7 @@ func TestTokenInAnUnreachableCluster(t *testing.T) {
 	f, err := r.load(t.Context(), roomKey)
 	expect.OK(t, err)
 	expect.Same(t, "extending", "WorkloadUnreachable: the API server of Cluster prod is away; the node's bootstrap token cannot be "+
-		"created or extended until then", tellReach(t.Context(), f, r.next(t.Context(), f)).Error())
+		"created or extended until then", reachStop(t.Context(), f, r.next(t.Context(), f)).Error())
 	result, err := r.look(t)
 	expect.OK(t, err)
 	expect.Same(t, "the next look", 5*time.Second, result.RequeueAfter)

@@ -18,7 +18,7 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 // topic is what other controllers ask about a cluster, with the answer of the last look.
 type topic struct {
 	answer error
-	until  time.Time // when the answer serves no more
+	expiry time.Time // when the answer serves no more
 	// waiting are those who wait for an answer, and woken those who have not fetched the last one.
 	waiting, woken map[ctrl.Request]bool
 }
@@ -31,11 +31,11 @@ func (r *Reconciler) Asked() source.Source { return r.fill(&r.clusters) }
 func (r *Reconciler) Answers() source.Source { return r.fill(&r.askers) }
 
 // fill brings nothing by itself: it hands over the queue of its controller.
-func (r *Reconciler) fill(into *queue) source.Source {
+func (r *Reconciler) fill(target *queue) source.Source {
 	return source.Func(func(_ context.Context, queue queue) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		*into = queue
+		*target = queue
 		return nil
 	})
 }
@@ -43,23 +43,23 @@ func (r *Reconciler) fill(into *queue) source.Source {
 // Ask returns the answer to whether a cluster has something of a name, without an error if it has, or else has the cluster looked
 // at. An object that asks what is not known, or ErrSettling of package keep, is woken when there is an answer, and gets that also
 // when it serves nobody else.
-func (r *Reconciler) Ask(cluster, asker client.ObjectKey, name string) (known bool, answer error) {
+func (r *Reconciler) Ask(cluster, asker client.ObjectKey, name string) (ok bool, answer error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	topics, who := r.memoryOf(cluster).topics, ctrl.Request{NamespacedName: asker}
+	topics, request := r.memoryOf(cluster).topics, ctrl.Request{NamespacedName: asker}
 	if topics[name] == nil {
 		topics[name] = &topic{waiting: map[ctrl.Request]bool{}}
 	}
-	about := topics[name]
-	known = about.woken[who] || r.Now().Before(about.until)
-	delete(about.woken, who)
-	if !known || errors.Is(about.answer, keep.ErrSettling) {
-		about.waiting[who] = true
+	entry := topics[name]
+	ok = entry.woken[request] || r.Now().Before(entry.expiry)
+	delete(entry.woken, request)
+	if !ok || errors.Is(entry.answer, keep.ErrSettling) {
+		entry.waiting[request] = true
 	}
-	if !known && r.clusters != nil { // else the controller begins with a look at each Cluster
+	if !ok && r.clusters != nil { // else the controller begins with a look at each Cluster
 		r.clusters.Add(ctrl.Request{NamespacedName: cluster})
 	}
-	return known, about.answer
+	return ok, entry.answer
 }
 
 // asked are the names of what somebody waits for in the cluster, and whether it is to be looked at for that now.
@@ -67,9 +67,9 @@ func (v *Visit) asked() map[string]bool {
 	v.r.mu.Lock()
 	defer v.r.mu.Unlock()
 	names := map[string]bool{}
-	for name, about := range v.memory.topics {
-		if len(about.waiting) > 0 {
-			names[name] = !v.Now.Before(about.until)
+	for name, entry := range v.memory.topics {
+		if len(entry.waiting) > 0 {
+			names[name] = !v.Now.Before(entry.expiry)
 		}
 	}
 	return names
@@ -80,13 +80,13 @@ func (v *Visit) Reply(name string, answer error, serves time.Duration) {
 	v.r.mu.Lock()
 	defer v.r.mu.Unlock()
 	v.replied[name] = true
-	about := v.memory.topics[name]
-	if about == nil {
+	entry := v.memory.topics[name]
+	if entry == nil {
 		return // nobody has asked
 	}
-	about.answer, about.until = answer, v.Now.Add(serves)
-	about.woken, about.waiting = about.waiting, map[ctrl.Request]bool{}
-	for asker := range about.woken {
+	entry.answer, entry.expiry = answer, v.Now.Add(serves)
+	entry.woken, entry.waiting = entry.waiting, map[ctrl.Request]bool{}
+	for asker := range entry.woken {
 		if v.r.askers != nil {
 			v.r.askers.Add(asker)
 		}

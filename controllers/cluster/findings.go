@@ -71,11 +71,11 @@ func collector(ctx context.Context, lists Lists, v *Visit, longest time.Duration
 // eachWorkload keeps one page of them at a time.
 func eachWorkload(ctx context.Context, c *collect.Collector, take func(placement.Workload)) error {
 	return c.Workloads(ctx, func(w collect.Workload) error {
-		one, err := w.Decode()
+		decoded, err := w.Decode()
 		if err != nil {
 			return err
 		}
-		take(one)
+		take(decoded)
 		return ctx.Err()
 	})
 }
@@ -115,13 +115,13 @@ func (f *Findings) Look(ctx context.Context, v *Visit) error {
 		}
 	}
 	v.LookAgain(findAgain - v.Now.Sub(f.read))
-	next, more := f.reported.Next()
-	for _, one := range next {
-		log.Info("A workload cluster has something wrong with its placement", "finding", findings.NameOf(one),
-			"why", cloud.Clean(one.Why, findings.MaxNote))
-		v.report(corev1.EventTypeWarning, infrav1.PlacementFindingReason, findings.NameOf(one), findings.NoteOf(one))
+	next, pending := f.reported.Next()
+	for _, finding := range next {
+		log.Info("A workload cluster has something wrong with its placement", "finding", findings.NameOf(finding),
+			"why", cloud.Clean(finding.Why, findings.MaxNote))
+		v.report(corev1.EventTypeWarning, infrav1.PlacementFindingReason, findings.NameOf(finding), findings.NoteOf(finding))
 	}
-	if more {
+	if pending {
 		v.LookAgain(reportAgain)
 	}
 	return nil
@@ -140,11 +140,11 @@ func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, err
 	}
 	c.Add(joins)
 	answer := f.Policies.answer
-	c.Mutates = f.Policies.memory.There.Changing && (answer == nil || errors.Is(answer, keep.ErrSettling))
+	c.Mutates = f.Policies.memory.Present.Changing && (answer == nil || errors.Is(answer, keep.ErrSettling))
 	var wrong []placement.Finding
 	if unread == nil {
-		unread = eachWorkload(ctx, c, func(one placement.Workload) {
-			if finding := c.Take(one); finding.Problem != "" && len(wrong) < mostFindings {
+		unread = eachWorkload(ctx, c, func(w placement.Workload) {
+			if finding := c.Take(w); finding.Problem != "" && len(wrong) < mostFindings {
 				wrong = append(wrong, finding)
 			}
 		})
@@ -153,8 +153,8 @@ func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, err
 		return nil, err
 	}
 	var found []placement.Finding // what is about the whole cluster comes first, as workloads may be more than people learn of
-	if unkept, is := errors.AsType[*policies.UnkeptError](answer); is {
-		found = append(found, placement.Finding{Of: "policies", Problem: placement.PoliciesIncomplete, Why: unkept.Why})
+	if unkept, ok := errors.AsType[*policies.UnkeptError](answer); ok {
+		found = append(found, placement.Finding{Of: "policies", Problem: placement.PoliciesIncomplete, Why: unkept.Reason})
 	}
 	if unread != nil || len(c.Lacking) > 0 {
 		return append(append(found, notRead(v.Cluster, unread, c.Lacking)), wrong...), nil
@@ -163,20 +163,20 @@ func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, err
 }
 
 // notRead is the finding about what was not read: of what is not known nothing is missing.
-func notRead(about *clusterv1.Cluster, unread error, lacking []string) placement.Finding {
-	why := "the user of Secret " + about.Name + "-kubeconfig may not " + strings.Join(lacking, ", ")
+func notRead(cluster *clusterv1.Cluster, unread error, lacking []string) placement.Finding {
+	reason := "the user of Secret " + cluster.Name + "-kubeconfig may not " + strings.Join(lacking, ", ")
 	if unread != nil {
-		why = cloud.Clean(unread.Error(), findings.MaxNote/2)
+		reason = cloud.Clean(unread.Error(), findings.MaxNote/2)
 	}
 	return placement.Finding{Of: "unread", Problem: placement.PoliciesIncomplete, Why: fmt.Sprintf("Cluster %s was not read as a "+
 		"whole, so it is not known where all pods go, nor whether one of the workloads is cluster DNS or kube-proxy: %s",
-		about.Name, why)}
+		cluster.Name, reason)}
 }
 
 // joins are those of the Cluster's machines, by the cache.
 func (f *Findings) joins(ctx context.Context, v *Visit) ([]placement.Join, error) {
-	machines, are := v.objects.(*infrav1.WindowsMachineList)
-	if !are {
+	machines, ok := v.objects.(*infrav1.WindowsMachineList)
+	if !ok {
 		return nil, nil
 	}
 	var configs bootstrapv1.WindowsBootstrapConfigList

@@ -214,7 +214,7 @@ func TestBrokenReading(t *testing.T) {
 
 // TestWhichPoliciesAct: a finding has what the policies will do only where they are known to act and may change workloads.
 func TestWhichPoliciesAct(t *testing.T) {
-	there := policies.Memory{There: policies.Set{Refusing: true, Changing: true}}
+	there := policies.Memory{Present: policies.Set{Refusing: true, Changing: true}}
 	for name, c := range map[string]struct {
 		policy Policies
 		acts   bool
@@ -222,8 +222,8 @@ func TestWhichPoliciesAct(t *testing.T) {
 		"unknown":          {Policies{}, false},
 		"they act":         {Policies{memory: there}, true},
 		"they settle":      {Policies{memory: there, answer: keep.ErrSettling}, true},
-		"they do not":      {Policies{memory: there, answer: &policies.UnkeptError{Why: "nobody obeys"}}, false},
-		"one is not there": {Policies{memory: policies.Memory{There: policies.Set{Refusing: true}}}, false},
+		"they do not":      {Policies{memory: there, answer: &policies.UnkeptError{Reason: "nobody obeys"}}, false},
+		"one is not there": {Policies{memory: policies.Memory{Present: policies.Set{Refusing: true}}}, false},
 	} {
 		s := newFindingStage(t, nodeOf("win-0", "windows"))
 		s.policies.memory, s.policies.answer = c.policy.memory, c.policy.answer

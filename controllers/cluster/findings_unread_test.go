@@ -31,7 +31,7 @@ func TestFindingsBreakOff(t *testing.T) {
 			}
 			result, err := s.Reconcile(ctx, ctrl.Request{NamespacedName: prod})
 			expect.OK(t, err)
-			expect.Same(t, name+": the next look", often, result.RequeueAfter)
+			expect.Same(t, name+": the next look", retryDelay, result.RequeueAfter)
 			expect.Same(t, name+" at "+path, nothing, s.tells())
 			end()
 		}
@@ -41,7 +41,7 @@ func TestFindingsBreakOff(t *testing.T) {
 	s.lists.objects[daemonSetsPath] = []client.Object{agent("a")}
 	s.after(t, 0)
 	expect.Same(t, "without configs", nothing, s.tells())
-	expect.Same(t, "the next look", often, s.look(t))
+	expect.Same(t, "the next look", retryDelay, s.look(t))
 }
 
 // unlisted lists no configs.

@@ -43,9 +43,9 @@ func (g *GuestRights) Look(ctx context.Context, v *Visit) error {
 	if broken := breakOff(ctx, errors.Join(err, kept)); broken != nil {
 		return broken
 	}
-	again, answer := g.memory.Answer(v.Key, err, kept, v.Now)
-	v.LookAgain(again)
-	v.Reply(guests.Name, answer, again)
+	delay, answer := g.memory.Answer(v.Key, err, kept, v.Now)
+	v.LookAgain(delay)
+	v.Reply(guests.Name, answer, delay)
 	return nil
 }
 

@@ -210,7 +210,7 @@ func TestGuestsOutOfReach(t *testing.T) {
 		s := guestStage(t)
 		fail(s)
 		s.asks(t)
-		expect.Same(t, name+": the next look", often, s.look(t))
+		expect.Same(t, name+": the next look", retryDelay, s.look(t))
 		expect.Same(t, name, error(away), s.answered(t), cmpopts.EquateErrors())
 		s.asks(t)
 		s.unreachable, s.fail = nil, refusesProbe
@@ -250,7 +250,7 @@ func TestLookEndsBehindACall(t *testing.T) {
 	s.asks(t)
 	result, err := s.Reconcile(ctx, ctrl.Request{NamespacedName: prod})
 	expect.OK(t, err)
-	expect.Same(t, "the next look", often, result.RequeueAfter)
+	expect.Same(t, "the next look", retryDelay, result.RequeueAfter)
 	expect.Same(t, "the answer", context.Canceled, s.answered(t), cmpopts.EquateErrors())
 }
 
@@ -259,7 +259,7 @@ func TestPanic(t *testing.T) {
 	s := guestStage(t)
 	s.fail = func(string) error { panic("a mistake") }
 	s.asks(t)
-	expect.Same(t, "the next look", often, s.look(t))
+	expect.Same(t, "the next look", retryDelay, s.look(t))
 	expect.Says(t, "the answer", s.answered(t), "panic: a mistake")
 }
 
@@ -297,5 +297,5 @@ func TestForgotten(t *testing.T) {
 	s.opens(t)
 	expect.OK(t, s.management.Delete(t.Context(), found))
 	s.look(t)
-	expect.Same(t, "what is known", 0, len(s.known))
+	expect.Same(t, "what is known", 0, len(s.memories))
 }

@@ -21,7 +21,7 @@ import (
 const (
 	// mostConfigs of a Cluster are read at once before a role is revoked.
 	mostConfigs = 500
-	// tellAgain is how soon a refusal that lasts is told once more. An API server forgets an Event after an hour.
+	// tellAgain is how soon a refusal that lasts is reported once more. An API server forgets an Event after an hour.
 	tellAgain = 30 * time.Minute
 )
 
@@ -91,22 +91,22 @@ func (n *NodeRights) look(ctx context.Context, v *Visit, api *keep.Cluster, role
 		v.LookAgain(nodes.Recheck)
 		return true, api.WriteAll(ctx, role.Objects())
 	}
-	there, err := api.IsThere(ctx, role.Objects()...)
+	exists, err := api.IsThere(ctx, role.Objects()...)
 	inUse := false
-	if there {
+	if exists {
 		v.LookAgain(nodes.Recheck)
 		inUse, err = n.isInUse(ctx, api, v.Key, role)
 	}
 	if err != nil {
 		return false, err
 	}
-	if !there || inUse {
+	if !exists || inUse {
 		delete(n.unneeded, role)
 		return false, nil
 	}
-	revoke, again, since := nodes.Unneeded(n.unneeded[role], v.Now)
-	n.unneeded[role] = since
-	v.LookAgain(again)
+	revoke, delay, unneededSince := nodes.Unneeded(n.unneeded[role], v.Now)
+	n.unneeded[role] = unneededSince
+	v.LookAgain(delay)
 	if !revoke {
 		return false, nil
 	}
@@ -116,17 +116,17 @@ func (n *NodeRights) look(ctx context.Context, v *Visit, api *keep.Cluster, role
 // isInUse asks the API servers themselves.
 func (n *NodeRights) isInUse(ctx context.Context, api *keep.Cluster, cluster client.ObjectKey, role nodes.Role) (bool, error) {
 	var running corev1.NodeList
-	on := client.MatchingLabels{role.Label(): bootstrap.LabelService}
-	if err := api.API.List(ctx, &running, on, client.Limit(1)); err != nil {
+	labeled := client.MatchingLabels{role.Label(): bootstrap.LabelService}
+	if err := api.API.List(ctx, &running, labeled, client.Limit(1)); err != nil {
 		return false, fmt.Errorf("list nodes: %w", err)
 	}
 	if len(running.Items) > 0 {
 		return true, nil
 	}
-	its := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
+	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
 	for next := ""; ; {
 		var configs bootstrapv1.WindowsBootstrapConfigList
-		page := []client.ListOption{client.InNamespace(cluster.Namespace), its, client.Limit(mostConfigs), client.Continue(next)}
+		page := []client.ListOption{client.InNamespace(cluster.Namespace), ofCluster, client.Limit(mostConfigs), client.Continue(next)}
 		if err := n.Live.List(ctx, &configs, page...); err != nil {
 			return false, fmt.Errorf("list windowsbootstrapconfigs: %w", err)
 		}
@@ -139,9 +139,9 @@ func (n *NodeRights) isInUse(ctx context.Context, api *keep.Cluster, cluster cli
 	}
 }
 
-func anyConfig(configs client.ObjectList, is func(bootstrapv1.WindowsBootstrapConfig) bool) bool {
-	all, are := configs.(*bootstrapv1.WindowsBootstrapConfigList)
-	return are && slices.ContainsFunc(all.Items, is)
+func anyConfig(configs client.ObjectList, matches func(bootstrapv1.WindowsBootstrapConfig) bool) bool {
+	list, ok := configs.(*bootstrapv1.WindowsBootstrapConfigList)
+	return ok && slices.ContainsFunc(list.Items, matches)
 }
 
 func needing(role nodes.Role) func(bootstrapv1.WindowsBootstrapConfig) bool {

@@ -89,9 +89,9 @@ func TestUnbound(t *testing.T) {
 			if restarted {
 				s.restart()
 			}
-			s.during(t, revokeAfter-often)
+			s.during(t, revokeAfter-retryDelay)
 			expect.Same(t, name+", a moment before", allRights, s.there(t))
-			s.during(t, recheck+2*often)
+			s.during(t, recheck+2*retryDelay)
 			expect.Same(t, name, c.want, s.there(t))
 			s.restart()
 			s.during(t, 3*recheck)
@@ -110,7 +110,7 @@ func TestNeededAgain(t *testing.T) {
 	s.during(t, revokeAfter)
 	expect.Same(t, "with a Node", kubeProxies, s.there(t))
 	expect.OK(t, s.workload.Delete(t.Context(), node("x")))
-	s.during(t, revokeAfter-often)
+	s.during(t, revokeAfter-retryDelay)
 	expect.Same(t, "a moment before", kubeProxies, s.there(t))
 	late := config("late", azureCNI)
 	expect.OK(t, s.management.Create(t.Context(), late))
@@ -122,7 +122,7 @@ func TestNeededAgain(t *testing.T) {
 	s.during(t, 3*revokeAfter)
 	expect.Same(t, "in the end", nothing, s.there(t))
 	expect.OK(t, s.management.Create(t.Context(), config("new", azureCNI)))
-	s.after(t, often)
+	s.after(t, retryDelay)
 	expect.Same(t, "a minute after a new config", kubeProxies, s.there(t))
 }
 
@@ -203,8 +203,8 @@ func TestNotAsked(t *testing.T) {
 		c.change(s, &found)
 		expect.OK(t, s.management.Update(t.Context(), &found))
 		expect.Same(t, name, c.want, len(s.after(t, 0)))
-		for range 3 * recheck / often {
-			expect.Same(t, name+", again", nothing, s.after(t, often))
+		for range 3 * recheck / retryDelay {
+			expect.Same(t, name+", again", nothing, s.after(t, retryDelay))
 		}
 	}
 }
@@ -214,13 +214,13 @@ func TestNotAskedAnyMore(t *testing.T) {
 	s := newStage(t, config("c", azureCNI))
 	s.after(t, 0)
 	expect.OK(t, s.management.Delete(t.Context(), config("c", azureCNI)))
-	s.during(t, revokeAfter+recheck+2*often)
+	s.during(t, revokeAfter+recheck+2*retryDelay)
 	expect.Same(t, "rights", nothing, s.there(t))
-	for range 3 * recheck / often {
-		expect.Same(t, "calls", nothing, s.after(t, often))
+	for range 3 * recheck / retryDelay {
+		expect.Same(t, "calls", nothing, s.after(t, retryDelay))
 	}
 	expect.OK(t, s.management.Create(t.Context(), config("new", azureCNI)))
-	s.after(t, often)
+	s.after(t, retryDelay)
 	expect.Same(t, "rights for a new config", kubeProxies, s.there(t))
 }
 
@@ -240,7 +240,7 @@ func TestAskedUnseen(t *testing.T) {
 	expect.Same(t, "it is known for who asks later", true, known)
 	s.during(t, revokeAfter)
 	expect.Same(t, "a moment before", kubeProxies, s.there(t))
-	s.during(t, 2*often)
+	s.during(t, 2*retryDelay)
 	expect.Same(t, "in the end", nothing, s.there(t))
 }
 
@@ -270,7 +270,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s fails, and all is gone", call)
 		}
 		s.fail = nil
-		s.during(t, revokeAfter+2*often)
+		s.during(t, revokeAfter+2*retryDelay)
 		expect.Same(t, call, nothing, s.there(t))
 	}
 	s := newStage(t, config("c", azureCNI))
@@ -278,7 +278,7 @@ func TestFailures(t *testing.T) {
 	s.after(t, 0)
 	expect.Same(t, "out of reach", nothing, s.there(t))
 	s.unreachable = nil
-	s.after(t, often)
+	s.after(t, retryDelay)
 	expect.Same(t, "a minute later", kubeProxies, s.there(t))
 }
 
@@ -292,9 +292,9 @@ func TestRefusalsAreTold(t *testing.T) {
 		"the Cluster's kubeconfig may not do that (get ClusterRoleBinding: clusterroles \"x\" is forbidden: no right); let it, or " +
 		"apply the two objects yourself. nodes cannot get the ClusterRole capwin-flannel in the workload cluster: "
 	s.tellsOnce(t, "told", first)
-	s.during(t, tellAgain-often)
+	s.during(t, tellAgain-retryDelay)
 	expect.Same(t, "told again before its time", nothing, s.tells())
-	s.after(t, often)
+	s.after(t, retryDelay)
 	s.tellsOnce(t, "told again", first)
 	s.unreachable, s.fail = &workload.UnreachableError{Why: "is away"}, nil
 	s.during(t, 2*tellAgain)
@@ -305,10 +305,10 @@ func TestRefusalsAreTold(t *testing.T) {
 	s.during(t, recheck)
 	s.tellsOnce(t, "told anew", strings.Replace(first, "get ClusterRoleBinding", "get ClusterRole", 1))
 	s.fail = forbidden("get ClusterRoleBinding")
-	s.after(t, often)
+	s.after(t, retryDelay)
 	s.tellsOnce(t, "told of another refusal", first)
 	s.fail = nil
-	s.after(t, often)
+	s.after(t, retryDelay)
 	s.fail = forbidden("get ClusterRoleBinding")
 	s.during(t, recheck)
 	s.tellsOnce(t, "told of the same once it was mended", first)
@@ -323,7 +323,7 @@ func TestKeptIsTold(t *testing.T) {
 	s.fail = forbidden("delete ClusterRoleBinding")
 	s.during(t, revokeAfter)
 	expect.Same(t, "told before its time", nothing, s.tells())
-	s.during(t, 2*often)
+	s.during(t, 2*retryDelay)
 	s.tellsOnce(t, "told", "Warning DaemonRightsRefused nodes keep the ClusterRole capwin-kube-proxy in the workload "+
 		"cluster, which none of them needs: the Cluster's kubeconfig may not do that (remove ClusterRoleBinding capwin-kube-proxy: ")
 	linux := newStage(t)

@@ -43,7 +43,7 @@ type Policies struct {
 
 // Needs implements Keep. What a person has set the annotation to is a need, too, so that it is seen at once.
 func (*Policies) Needs(cluster *clusterv1.Cluster, machines client.ObjectList, asked map[string]bool) (needs []string) {
-	if _, is := asked[policies.Name]; is || meta.LenList(machines) > 0 {
+	if _, ok := asked[policies.Name]; ok || meta.LenList(machines) > 0 {
 		needs = append(needs, policies.Name)
 	}
 	if mode, set := cluster.Annotations[infrav1.LinuxPolicyAnnotation]; set {
@@ -69,7 +69,7 @@ func (p *Policies) Look(ctx context.Context, v *Visit) error {
 	case p.unsure.IsZero():
 		p.unsure = v.Now
 	case v.Now.Sub(p.unsure) >= policiesPatience:
-		v.Reply(policies.Name, &policies.UnkeptError{Why: "Cluster " + v.Cluster.Name + ": it is not known after a minute whether " +
+		v.Reply(policies.Name, &policies.UnkeptError{Reason: "Cluster " + v.Cluster.Name + ": it is not known after a minute whether " +
 			"the policies act that keep workloads for Linux off Windows Nodes"}, served)
 	}
 	return err
@@ -86,11 +86,11 @@ func (p *Policies) look(ctx context.Context, v *Visit, api *keep.Cluster) error 
 		step := policies.Next(seen, v.Now)
 		if step.Act == policies.Rest {
 			p.memory, p.answer = step.Memory, step.Answer
-			v.LookAgain(step.Again)
-			v.Reply(policies.Name, step.Answer, step.Again+served)
+			v.LookAgain(step.RecheckIn)
+			v.Reply(policies.Name, step.Answer, step.RecheckIn+served)
 			return nil
 		}
-		err := p.do(ctx, v, api, step.Act)
+		err := p.perform(ctx, v, api, step.Act)
 		if broken := breakOff(ctx, err); broken != nil {
 			return broken
 		}
@@ -102,7 +102,7 @@ func allPolicies() []*unstructured.Unstructured {
 	return append(objects.Validating(), objects.Mutating()...)
 }
 
-func (p *Policies) do(ctx context.Context, v *Visit, api *keep.Cluster, act policies.Act) error {
+func (p *Policies) perform(ctx context.Context, v *Visit, api *keep.Cluster, act policies.Act) error {
 	switch act {
 	case policies.Clean:
 		return api.RevokeAll(ctx, objects.Leftovers())
@@ -133,7 +133,7 @@ func (p *Policies) do(ctx context.Context, v *Visit, api *keep.Cluster, act poli
 // plan makes the event that comes before the mutating policy: what that will change. An API server that does not show its
 // workloads is not without the policy for that.
 func (p *Policies) plan(ctx context.Context, v *Visit, api *keep.Cluster) error {
-	if there, err := api.IsThere(ctx, objects.Mutating()[0]); there || err != nil {
+	if exists, err := api.IsThere(ctx, objects.Mutating()[0]); exists || err != nil {
 		return err
 	}
 	reading, err := collector(ctx, p.Lists, v, longestPlan)
@@ -144,9 +144,9 @@ func (p *Policies) plan(ctx context.Context, v *Visit, api *keep.Cluster) error 
 		return err
 	}
 	var names []string
-	err = eachWorkload(ctx, reading, func(one placement.Workload) {
-		if reading.GetsLinux(one) && len(names) < mostPlanned {
-			names = append(names, one.String())
+	err = eachWorkload(ctx, reading, func(w placement.Workload) {
+		if reading.GetsLinux(w) && len(names) < mostPlanned {
+			names = append(names, w.String())
 		}
 	})
 	if workload.OutOfReach(err) {
@@ -166,10 +166,10 @@ func (p *Policies) plan(ctx context.Context, v *Visit, api *keep.Cluster) error 
 
 // Kept returns whether the policies of a Cluster act, so that a machine may get a VM. Answers wakes machines that have asked. If
 // the policies cannot act, or do not within a minute, the warning has the reason, and the VM may come all the same.
-func (r *Reconciler) Kept(about *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string) {
-	known, answer := r.Ask(client.ObjectKeyFromObject(about), machine, policies.Name)
-	if unkept, is := errors.AsType[*policies.UnkeptError](answer); known && is {
-		return true, unkept.Why
+func (r *Reconciler) Kept(cluster *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string) {
+	ok, answer := r.Ask(client.ObjectKeyFromObject(cluster), machine, policies.Name)
+	if unkept, isUnkept := errors.AsType[*policies.UnkeptError](answer); ok && isUnkept {
+		return true, unkept.Reason
 	}
-	return known && answer == nil, ""
+	return ok && answer == nil, ""
 }

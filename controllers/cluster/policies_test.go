@@ -193,7 +193,7 @@ func TestPoliciesNotAskedFor(t *testing.T) {
 	about.Spec.Paused = new(true)
 	expect.OK(t, s.management.Update(t.Context(), about))
 	s.after(t, 0)
-	expect.Same(t, "what is known of one that is paused", 0, len(s.known))
+	expect.Same(t, "what is known of one that is paused", 0, len(s.memories))
 }
 
 // TestPolicyCallsFail: whatever fails is done again in a while.
@@ -260,7 +260,7 @@ func TestPoliciesBreakOff(t *testing.T) {
 		s.kept(t)
 		result, err := s.Reconcile(ctx, ctrl.Request{NamespacedName: prod})
 		expect.OK(t, err)
-		expect.Same(t, name+": the next look", often, result.RequeueAfter)
+		expect.Same(t, name+": the next look", retryDelay, result.RequeueAfter)
 		kept, _ := s.kept(t)
 		expect.Same(t, name+": a machine may come", false, kept)
 		s.fail = nil

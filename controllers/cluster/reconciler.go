@@ -44,8 +44,8 @@ const (
 	atOnce = 10
 	// longestLook ends a look at a cluster that answers each call late.
 	longestLook = time.Minute
-	// often is how soon a cluster is looked at again where something has failed.
-	often = time.Minute
+	// retryDelay is how soon a cluster is looked at again where something has failed.
+	retryDelay = time.Minute
 )
 
 // Workload reaches the workload clusters.
@@ -58,9 +58,9 @@ type Keep interface {
 	// Needs are the names of what a Cluster needs, by its objects and by what others ask for. It MUST leave out what nobody needs
 	// any more: the keep looks as soon as they are other ones.
 	Needs(cluster *clusterv1.Cluster, objects client.ObjectList, asked map[string]bool) []string
-	// Look brings the thing a step further in a cluster, whether something is needed there or not. It is called once in the life
-	// of a process, when something else is needed or asked for, and when it has said so to the Visit. What fails is looked at again
-	// in a minute, and answers what was asked for and not replied to.
+	// Look brings the thing a step further in a cluster, whether something is needed there or not. It is called once in the life of
+	// a process, when something else is needed or asked for, and at the time that it gave to Visit.LookAgain. What fails is looked
+	// at again in a minute, and answers what was asked for and not replied to.
 	Look(ctx context.Context, v *Visit) error
 }
 
@@ -82,8 +82,8 @@ type Reconciler struct {
 	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
 	WatchFilter string
 
-	mu    sync.Mutex
-	known map[client.ObjectKey]*memory
+	mu       sync.Mutex
+	memories map[client.ObjectKey]*memory
 	// clusters gets those to be looked at, and askers who is to ask again, once their controllers have started.
 	clusters, askers queue
 }
@@ -103,21 +103,21 @@ type look struct {
 	due   time.Time
 }
 
-// never comes after all other times.
-var never = time.Unix(1<<40, 0)
+// endOfTime is after all other times.
+var endOfTime = time.Unix(1<<40, 0)
 
 // memoryOf is for whoever has locked the Reconciler.
 func (r *Reconciler) memoryOf(cluster client.ObjectKey) *memory {
-	if r.known == nil {
-		r.known = map[client.ObjectKey]*memory{}
+	if r.memories == nil {
+		r.memories = map[client.ObjectKey]*memory{}
 	}
-	if r.known[cluster] == nil {
-		r.known[cluster] = &memory{past: keep.Past{}, topics: map[string]*topic{}}
+	if r.memories[cluster] == nil {
+		r.memories[cluster] = &memory{past: keep.Past{}, topics: map[string]*topic{}}
 		for _, k := range r.Keeps() {
-			r.known[cluster].looks = append(r.known[cluster].looks, &look{Keep: k})
+			r.memories[cluster].looks = append(r.memories[cluster].looks, &look{Keep: k})
 		}
 	}
-	return r.known[cluster]
+	return r.memories[cluster]
 }
 
 // Visit is a look at a Cluster.
@@ -131,7 +131,7 @@ type Visit struct {
 	objects client.ObjectList // of this manager, that belong to the Cluster, of the cache
 	r       *Reconciler
 	memory  *memory
-	last    *look
+	current *look
 	replied map[string]bool
 }
 
@@ -145,22 +145,22 @@ func (v *Visit) Reach(ctx context.Context) (*keep.Cluster, error) {
 }
 
 // LookAgain has the keep look again after a while, or sooner. Zero is never.
-func (v *Visit) LookAgain(after time.Duration) {
-	if due := v.Now.Add(after); after > 0 && due.Before(v.last.due) {
-		v.last.due = due
+func (v *Visit) LookAgain(delay time.Duration) {
+	if due := v.Now.Add(delay); delay > 0 && due.Before(v.current.due) {
+		v.current.due = due
 	}
 }
 
 // report makes an event about the Cluster, or about a part of it: the recorder takes events that relate to the same object for
 // one.
 func (v *Visit) report(kind, reason, part, note string) {
-	var about runtime.Object
+	var related runtime.Object
 	if part != "" {
-		about = &corev1.ObjectReference{
+		related = &corev1.ObjectReference{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: v.Key.Namespace, Name: v.Key.Name, FieldPath: part,
 		}
 	}
-	v.r.Events.Eventf(v.Cluster, about, kind, reason, "Look", "%s", cloud.Clean(note, findings.MaxNote))
+	v.r.Events.Eventf(v.Cluster, related, kind, reason, "Look", "%s", cloud.Clean(note, findings.MaxNote))
 }
 
 // SetupWithManager registers the reconciler and has it woken.
@@ -197,13 +197,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	due := never
-	for _, v.last = range v.memory.looks {
-		if v.look(ctx); v.last.due.Before(due) {
-			due = v.last.due
+	due := endOfTime
+	for _, v.current = range v.memory.looks {
+		if v.look(ctx); v.current.due.Before(due) {
+			due = v.current.due
 		}
 	}
-	if due.Equal(never) {
+	if due.Equal(endOfTime) {
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: max(due.Sub(r.Now()), time.Millisecond)}, nil
@@ -212,29 +212,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) forget(cluster client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known[cluster] == nil {
+	if r.memories[cluster] == nil {
 		return
 	}
-	for _, k := range r.known[cluster].looks {
-		if known, is := k.Keep.(*Findings); is { // which is in a metric
-			known.count(cluster, nil)
+	for _, k := range r.memories[cluster].looks {
+		if f, ok := k.Keep.(*Findings); ok { // which is in a metric
+			f.count(cluster, nil)
 		}
 	}
-	delete(r.known, cluster)
+	delete(r.memories, cluster)
 }
 
 // look has a keep look if it is time for that.
 func (v *Visit) look(ctx context.Context) {
 	asked := v.asked()
-	v.Needs, v.replied = v.last.Needs(v.Cluster, v.objects, asked), map[string]bool{}
+	v.Needs, v.replied = v.current.Needs(v.Cluster, v.objects, asked), map[string]bool{}
 	now := slices.ContainsFunc(v.Needs, func(name string) bool { return asked[name] })
-	if !now && slices.Equal(v.Needs, v.last.needs) && v.Now.Before(v.last.due) {
+	if !now && slices.Equal(v.Needs, v.current.needs) && v.Now.Before(v.current.due) {
 		return
 	}
-	v.last.needs, v.last.due = v.Needs, never
-	err := timely(ctx, workload.Guard(ctx, func() error { return v.last.Look(ctx, v) }))
+	v.current.needs, v.current.due = v.Needs, endOfTime
+	err := timely(ctx, workload.Guard(ctx, func() error { return v.current.Look(ctx, v) }))
 	if err != nil {
-		v.LookAgain(often)
+		v.LookAgain(retryDelay)
 		log := ctrl.LoggerFrom(ctx)
 		if workload.OutOfReach(err) {
 			log = log.V(4)
@@ -262,13 +262,13 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*Visit, er
 	if err := v.list(ctx, v.objects); err != nil {
 		return nil, fmt.Errorf("list objects of the cluster: %w", err)
 	}
-	mine := r.WatchFilter == "" || labels.HasWatchLabel(v.Cluster, r.WatchFilter)
-	err = meta.EachListItem(v.objects, func(one runtime.Object) error {
-		o, is := one.(client.Object)
-		mine = mine || is && labels.HasWatchLabel(o, r.WatchFilter)
+	owned := r.WatchFilter == "" || labels.HasWatchLabel(v.Cluster, r.WatchFilter)
+	err = meta.EachListItem(v.objects, func(item runtime.Object) error {
+		o, ok := item.(client.Object)
+		owned = owned || ok && labels.HasWatchLabel(o, r.WatchFilter)
 		return nil
 	})
-	if err != nil || !mine {
+	if err != nil || !owned {
 		return nil, err
 	}
 	r.mu.Lock()
@@ -278,9 +278,9 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*Visit, er
 }
 
 // list reads the objects of the Cluster in the cache.
-func (v *Visit) list(ctx context.Context, into client.ObjectList) error {
-	its := client.MatchingLabels{clusterv1.ClusterNameLabel: v.Key.Name}
-	return v.r.Client.List(ctx, into, client.InNamespace(v.Key.Namespace), its, client.UnsafeDisableDeepCopy)
+func (v *Visit) list(ctx context.Context, list client.ObjectList) error {
+	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: v.Key.Name}
+	return v.r.Client.List(ctx, list, client.InNamespace(v.Key.Namespace), ofCluster, client.UnsafeDisableDeepCopy)
 }
 
 // breakOff is the error that ends a look in its midst: the cluster is out of reach, or the time is over.

@@ -102,7 +102,7 @@ func TestSlowNeighbours(t *testing.T) {
 				<-time.After(10*time.Minute + 7*time.Second) // the answer serves no longer
 			}
 			t.Logf("%d slow Clusters: rights are revoked after %s, and the longest wait for an answer is %s", neighbours, revoked, longest)
-			if latest := 10*time.Minute + often + slowLook; revoked > latest {
+			if latest := 10*time.Minute + retryDelay + slowLook; revoked > latest {
 				t.Errorf("revoked after %s, and not after %s", revoked, latest)
 			}
 			if longest > slowLook+time.Second {

@@ -111,8 +111,8 @@ func (s *stage) after(t *testing.T, d time.Duration) []string {
 // during looks each minute for a while.
 func (s *stage) during(t *testing.T, d time.Duration) {
 	t.Helper()
-	for range d / often {
-		s.after(t, often)
+	for range d / retryDelay {
+		s.after(t, retryDelay)
 	}
 }
 

@@ -45,13 +45,13 @@ func TestRightsOutOfReach(t *testing.T) {
 	s.unreachable = away
 	known, _ := s.Ask(prod, asker, kubeProxy)
 	expect.Same(t, "the answer is known", false, known)
-	expect.Same(t, "the next look", often, s.look(t))
+	expect.Same(t, "the next look", retryDelay, s.look(t))
 	_, answer := s.Ask(prod, asker, kubeProxy)
 	expect.Same(t, "rights of nodes", true, errors.Is(answer, away))
 	p := newPolicyStage(t, windowsMachine())
 	p.unreachable = away
 	p.kept(t)
-	expect.Same(t, "the next look", often, p.look(t))
+	expect.Same(t, "the next look", retryDelay, p.look(t))
 	_, answer = p.Ask(prod, asker, "policies")
 	expect.Same(t, "policies", true, errors.Is(answer, away))
 }

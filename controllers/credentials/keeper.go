@@ -1,7 +1,7 @@
 // Package credentials keeps what the Secrets with credentials of clouds hold, so that no reconcile reads one. A caller may rely
 // on this, and need not read how:
 //
-//   - Of says what a Secret held when it was last read. It never asks the API server. Until the Secret was read for the first
+//   - Of returns what a Secret held when it was last read. It never asks the API server. Until the Secret was read for the first
 //     time, the error is phase.ErrAwaited, and the machine is woken when it was.
 //   - A Secret that a WindowsMachine names is read by name, at the pace and by the turns of controllers/reads. Secrets are never
 //     listed or watched.
@@ -40,7 +40,7 @@ type Keeper struct {
 	// Live reads from the API server itself: Secrets are never cached. Client writes.
 	Live   client.Reader
 	Client client.Client
-	// Events tells people that a Secret waits for its machines.
+	// Events gets a warning when a Secret waits for its machines.
 	Events events.EventRecorder
 	// WatchFilter is the value of the watch-filter label, if this manager has one.
 	WatchFilter string
@@ -58,8 +58,8 @@ type Keeper struct {
 
 // Secret is what a Secret held when it was last read.
 type Secret struct {
-	// Exists says that it is there, and Going that it is being deleted and waits for machines. Unheld is one that nothing may hold,
-	// because of its type or its namespace.
+	// Exists is true if it is there, and Going that it is being deleted and waits for machines. Unheld is one that nothing may
+	// hold, because of its type or its namespace.
 	Exists, Going, Unheld bool
 	// Data must not be changed.
 	Data map[string][]byte
@@ -73,7 +73,7 @@ func (k *Keeper) Of(name, machine types.NamespacedName) (Secret, error) {
 	if s.err != nil {
 		return Secret{}, s.err
 	}
-	if !s.known {
+	if !s.wasRead {
 		s.waiting[machine] = true
 		return Secret{}, phase.ErrAwaited
 	}
@@ -90,8 +90,8 @@ func (k *Keeper) Follow(windows *infrav1.WindowsMachine) {
 	k.change(client.ObjectKeyFromObject(windows), k.useOf(windows))
 }
 
-// Free says that a machine needs its Secret no more, because nothing is left of its VM. Where the finalizer is to be taken off
-// for that, the error is phase.ErrAwaited, and the machine is woken when it was.
+// Free records that a machine no longer needs its Secret, because nothing is left of its VM. Where the finalizer is to be taken
+// off for that, the error is phase.ErrAwaited, and the machine is woken when it was.
 func (k *Keeper) Free(windows *infrav1.WindowsMachine) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -112,11 +112,11 @@ func (k *Keeper) Free(windows *infrav1.WindowsMachine) error {
 	return phase.ErrAwaited
 }
 
-// use is how a machine uses a Secret. Holds says that it may have a VM, and ours that this manager looks after it.
+// use is how a machine uses a Secret. holds is true if it may have a VM, and managed if this manager looks after it.
 type use struct {
-	secret      types.NamespacedName
-	uid         types.UID
-	holds, ours bool
+	secret         types.NamespacedName
+	uid            types.UID
+	holds, managed bool
 	// unsure: only this process knows that nothing is left of its VM. The Secret must not be lost before that is written down.
 	unsure bool
 }
@@ -125,18 +125,18 @@ type use struct {
 type secret struct {
 	Secret
 	reads.Turn
-	known bool  // it was read
-	err   error // why it has nothing to say
-	size  int
-	held  bool // it has our finalizer, or may have
+	wasRead bool  // it was read
+	err     error // why it has nothing to say
+	size    int
+	held    bool // it has our finalizer, or may have
 	// unheld is why the last change of the finalizer failed.
-	unheld error
-	told   bool // people know that it waits for machines
+	unheld   error
+	reported bool // people know that it waits for machines
 
 	users   map[types.NamespacedName]use
 	waiting map[types.NamespacedName]bool // machines that are woken by the next read, whatever it brings
 	// How many users are ours, how many of those hold it, and how many of other managers do.
-	ours, holders, others int
+	managed, holders, foreign int
 }
 
 // entry must be called with the lock.
@@ -155,13 +155,13 @@ func (k *Keeper) entry(name types.NamespacedName) *secret {
 
 // change takes over how a machine uses Secrets now. It must be called with the lock.
 func (k *Keeper) change(machine types.NamespacedName, now use) {
-	was := k.uses[machine]
-	if was == now {
+	previous := k.uses[machine]
+	if previous == now {
 		return
 	}
-	if s := k.secrets[was.secret]; s != nil {
+	if s := k.secrets[previous.secret]; s != nil {
 		delete(s.users, machine)
-		s.count(was, -1)
+		s.count(previous, -1)
 		k.hurry(s)
 	}
 	delete(k.uses, machine)
@@ -174,20 +174,20 @@ func (k *Keeper) change(machine types.NamespacedName, now use) {
 	k.hurry(s)
 }
 
-func (s *secret) count(u use, by int) {
-	if u.ours {
-		s.ours += by
+func (s *secret) count(u use, delta int) {
+	if u.managed {
+		s.managed += delta
 	}
-	if u.ours && u.holds {
-		s.holders += by
+	if u.managed && u.holds {
+		s.holders += delta
 	}
-	if !u.ours && u.holds {
-		s.others += by
+	if !u.managed && u.holds {
+		s.foreign += delta
 	}
 }
 
-// needed says that a machine may have a VM. For one of another manager we only leave the finalizer where it is.
-func (s *secret) needed() bool { return s.holders > 0 || s.held && s.others > 0 }
+// needed reports whether a machine may have a VM. For one of another manager we only leave the finalizer where it is.
+func (s *secret) needed() bool { return s.holders > 0 || s.held && s.foreign > 0 }
 
 func (s *secret) anyUnsure() bool {
 	for _, u := range s.users {
@@ -198,12 +198,12 @@ func (s *secret) anyUnsure() bool {
 	return false
 }
 
-// used says that the Secret must be read again.
-func (s *secret) used() bool { return s.ours > 0 || s.held && s.others == 0 || len(s.waiting) > 0 }
+// used reports whether the Secret must be read again.
+func (s *secret) used() bool { return s.managed > 0 || s.held && s.foreign == 0 || len(s.waiting) > 0 }
 
 // hurry has a Secret read soon whose finalizer is not as it must be.
 func (k *Keeper) hurry(s *secret) {
-	if s.known && s.Exists && s.held != s.needed() && (s.held || !s.Going) {
+	if s.wasRead && s.Exists && s.held != s.needed() && (s.held || !s.Going) {
 		s.Due = k.Now()
 		k.Stir()
 	}

@@ -33,7 +33,7 @@ func (k *Keeper) Setup(ctx context.Context, mgr ctrl.Manager, secretOf func(*inf
 	if err != nil {
 		return fmt.Errorf("get informer of windowsmachines: %w", err)
 	}
-	all, err := machines.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	registration, err := machines.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: k.saw, UpdateFunc: func(_, now any) { k.saw(now) }, DeleteFunc: k.lost,
 	})
 	if err != nil {
@@ -41,7 +41,7 @@ func (k *Keeper) Setup(ctx context.Context, mgr ctrl.Manager, secretOf func(*inf
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		// Before all machines are known, a Secret may seem not to be needed.
-		if toolscache.WaitForCacheSync(ctx.Done(), all.HasSynced) {
+		if toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 			k.Run(ctx, k.next, k.look)
 		}
 		return nil
@@ -55,8 +55,8 @@ func (k *Keeper) saw(object any) {
 }
 
 func (k *Keeper) lost(object any) {
-	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-		object = last.Obj
+	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
 	}
 	if windows, ok := object.(*infrav1.WindowsMachine); ok {
 		k.mu.Lock()
@@ -76,11 +76,11 @@ func (k *Keeper) useOf(windows *infrav1.WindowsMachine) use {
 	stays := controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer)
 	freed := k.freed[client.ObjectKeyFromObject(windows)] == windows.UID
 	return use{
-		secret: name,
-		uid:    windows.UID,
-		holds:  stays && !freed,
-		unsure: stays && freed && windows.Annotations[infrav1.RemovedAnnotation] == "",
-		ours:   k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
+		secret:  name,
+		uid:     windows.UID,
+		holds:   stays && !freed,
+		unsure:  stays && freed && windows.Annotations[infrav1.RemovedAnnotation] == "",
+		managed: k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
 	}
 }
 
@@ -127,7 +127,7 @@ func (k *Keeper) look(ctx context.Context, object reads.Object) {
 		k.take(s, name.Namespace, Secret{
 			Exists: true, Going: !got.GetDeletionTimestamp().IsZero(), Unheld: !ofUsers(got), Data: data,
 		})
-		k.tell(ctx, name, s)
+		k.report(ctx, name, s)
 	}
 	k.Wake(slices.Collect(maps.Keys(s.waiting))...)
 	clear(s.waiting)
@@ -155,9 +155,9 @@ func (k *Keeper) hold(ctx context.Context, got client.Object) error {
 	if change == nil {
 		return nil
 	}
-	before := got.DeepCopyObject().(client.Object)
+	original := got.DeepCopyObject().(client.Object)
 	change(got, infrav1.CredentialsFinalizer)
-	err := k.Client.Patch(ctx, got, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := k.Client.Patch(ctx, got, client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		if !apierrors.IsConflict(err) {
 			ctrl.LoggerFrom(ctx).Error(err, "Cannot change the finalizer of credentials", "kind", k.kind(), "secret", name)
@@ -194,12 +194,12 @@ func (k *Keeper) changeOf(got client.Object) func(client.Object, string) bool {
 // holdable is what the policy own-finalizers lets us hold: credentials, and no new finalizers on what is being deleted.
 func holdable(o client.Object) bool {
 	secret, ok := o.(*corev1.Secret)
-	has := func(key string) bool { return !ok || secret.Data[key] != nil }
+	hasKey := func(key string) bool { return !ok || secret.Data[key] != nil }
 	return o.GetDeletionTimestamp().IsZero() && ofUsers(o) &&
-		(has("server") && has("username") && has("password") || has("clientSecret") || has("certificate"))
+		(hasKey("server") && hasKey("username") && hasKey("password") || hasKey("clientSecret") || hasKey("certificate"))
 }
 
-// ofUsers says that an object is none of the cluster's own, and a Secret none that has a meaning to others.
+// ofUsers reports whether an object is none of the cluster's own, and a Secret none that has a meaning to others.
 func ofUsers(o client.Object) bool {
 	secret, ok := o.(*corev1.Secret)
 	return !slices.Contains(ofTheCluster, o.GetNamespace()) &&
@@ -218,8 +218,8 @@ func (k *Keeper) take(s *secret, namespace string, read Secret) {
 				"nothing but credentials, or let the machines name fewer Secrets", namespace, MaxKept)
 		read.Data, size = nil, 0
 	}
-	news := !s.known || (s.err == nil) != (refusal == nil) || !equality.Semantic.DeepEqual(s.Secret, read)
-	s.Secret, s.size, s.known, s.err = read, size, true, refusal
+	news := !s.wasRead || (s.err == nil) != (refusal == nil) || !equality.Semantic.DeepEqual(s.Secret, read)
+	s.Secret, s.size, s.wasRead, s.err = read, size, true, refusal
 	if news {
 		k.wakeAll(s)
 	}
@@ -228,7 +228,7 @@ func (k *Keeper) take(s *secret, namespace string, read Secret) {
 // fail keeps what is known of a Secret that cannot be read.
 func (k *Keeper) fail(ctx context.Context, name types.NamespacedName, s *secret, err error) {
 	err = fmt.Errorf("get credentials: %w", err)
-	if s.known {
+	if s.wasRead {
 		ctrl.LoggerFrom(ctx).Error(err, "Credentials cannot be read; what was known of them stands", "kind", k.kind(), "secret", name)
 		return
 	}
@@ -240,34 +240,34 @@ func (k *Keeper) fail(ctx context.Context, name types.NamespacedName, s *secret,
 
 func (k *Keeper) wakeAll(s *secret) {
 	for machine, u := range s.users {
-		if u.ours {
+		if u.managed {
 			k.Wake(machine)
 		}
 	}
 }
 
-// tell says, once, that a Secret that is being deleted waits for machines.
-func (k *Keeper) tell(ctx context.Context, name types.NamespacedName, s *secret) {
+// report makes one event for a Secret that is being deleted and waits for machines.
+func (k *Keeper) report(ctx context.Context, name types.NamespacedName, s *secret) {
 	if !s.Going || s.holders == 0 {
-		s.told = s.told && s.Going
+		s.reported = s.reported && s.Going
 		return
 	}
-	if s.told {
+	if s.reported {
 		return
 	}
-	s.told = true
+	s.reported = true
 	var machines []types.NamespacedName
 	for machine, u := range s.users {
-		if u.ours && u.holds {
+		if u.managed && u.holds {
 			machines = append(machines, machine)
 		}
 	}
 	first := slices.MinFunc(machines, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 	ctrl.LoggerFrom(ctx).Info("Credentials are being deleted and wait for their machines", "kind", k.kind(), "secret", name,
 		"machines", len(machines))
-	about := &infrav1.WindowsMachine{}
-	about.Namespace, about.Name, about.UID = first.Namespace, first.Name, s.users[first].uid
-	k.Events.Eventf(about, nil, corev1.EventTypeWarning, infrav1.CredentialsBeingDeletedReason, "Reconcile",
+	regarding := &infrav1.WindowsMachine{}
+	regarding.Namespace, regarding.Name, regarding.UID = first.Namespace, first.Name, s.users[first].uid
+	k.Events.Eventf(regarding, nil, corev1.EventTypeWarning, infrav1.CredentialsBeingDeletedReason, "Reconcile",
 		"%s %s is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: %d)", k.kind(), name.Name,
 		len(machines))
 }

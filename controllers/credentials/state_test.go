@@ -34,7 +34,7 @@ func TestUseOf(t *testing.T) {
 			_ = k.Free(machine("1", vcenter("a"), holding))
 		}
 		m := machine("1", vcenter("a"), c.change...)
-		want := use{secret: vcenter("a"), uid: m.UID, holds: c.holds, unsure: c.unsure, ours: true}
+		want := use{secret: vcenter("a"), uid: m.UID, holds: c.holds, unsure: c.unsure, managed: true}
 		if got := k.useOf(m); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
@@ -49,14 +49,14 @@ func TestCounts(t *testing.T) {
 	}{
 		{use{}, [3]int{0, 0, 0}},
 		{use{holds: true}, [3]int{0, 0, 1}},
-		{use{ours: true}, [3]int{1, 0, 0}},
-		{use{ours: true, holds: true}, [3]int{1, 1, 0}},
+		{use{managed: true}, [3]int{1, 0, 0}},
+		{use{managed: true, holds: true}, [3]int{1, 1, 0}},
 	} {
 		s := &secret{}
 		s.count(c.of, 1)
-		expect.Same(t, "counts", c.want, [3]int{s.ours, s.holders, s.others})
+		expect.Same(t, "counts", c.want, [3]int{s.managed, s.holders, s.foreign})
 		s.count(c.of, -1)
-		expect.Same(t, "counts without it", [3]int{}, [3]int{s.ours, s.holders, s.others})
+		expect.Same(t, "counts without it", [3]int{}, [3]int{s.managed, s.holders, s.foreign})
 	}
 }
 
@@ -69,13 +69,13 @@ func TestNeeded(t *testing.T) {
 		needed, used bool
 	}{
 		"nothing":                 {secret{}, false, false},
-		"ours, without VMs":       {secret{ours: 1}, false, true},
-		"ours, with VMs":          {secret{ours: 1, holders: 1}, true, true},
-		"theirs, not held":        {secret{others: 1}, false, false},
-		"theirs, held":            {secret{others: 1, held: true}, true, false},
+		"ours, without VMs":       {secret{managed: 1}, false, true},
+		"ours, with VMs":          {secret{managed: 1, holders: 1}, true, true},
+		"theirs, not held":        {secret{foreign: 1}, false, false},
+		"theirs, held":            {secret{foreign: 1, held: true}, true, false},
 		"held for nothing":        {secret{held: true}, false, true},
 		"a machine waits":         {secret{waiting: waiting}, false, true},
-		"theirs, a machine waits": {secret{others: 1, held: true, waiting: waiting}, true, true},
+		"theirs, a machine waits": {secret{foreign: 1, held: true, waiting: waiting}, true, true},
 	} {
 		expect.Same(t, name+": needed", c.needed, c.s.needed())
 		expect.Same(t, name+": used", c.used, c.s.used())
@@ -89,14 +89,14 @@ func TestHurry(t *testing.T) {
 		s       secret
 		hurries bool
 	}{
-		"to be held":                   {secret{Secret: there, known: true, holders: 1}, true},
-		"to be freed":                  {secret{Secret: there, known: true, held: true}, true},
-		"to be freed, it is deleted":   {secret{Secret: going, known: true, held: true}, true},
-		"to be held, but it goes":      {secret{Secret: going, known: true, holders: 1}, false},
-		"held, as it must be":          {secret{Secret: there, known: true, held: true, holders: 1}, false},
-		"held and going, as it should": {secret{Secret: going, known: true, held: true, holders: 1}, false},
-		"not held, as it must be":      {secret{Secret: there, known: true}, false},
-		"not there":                    {secret{known: true, holders: 1}, false},
+		"to be held":                   {secret{Secret: there, wasRead: true, holders: 1}, true},
+		"to be freed":                  {secret{Secret: there, wasRead: true, held: true}, true},
+		"to be freed, it is deleted":   {secret{Secret: going, wasRead: true, held: true}, true},
+		"to be held, but it goes":      {secret{Secret: going, wasRead: true, holders: 1}, false},
+		"held, as it must be":          {secret{Secret: there, wasRead: true, held: true, holders: 1}, false},
+		"held and going, as it should": {secret{Secret: going, wasRead: true, held: true, holders: 1}, false},
+		"not held, as it must be":      {secret{Secret: there, wasRead: true}, false},
+		"not there":                    {secret{wasRead: true, holders: 1}, false},
 		"never read":                   {secret{Secret: there, holders: 1}, false},
 	} {
 		k := newKeeping(t)

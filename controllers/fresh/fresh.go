@@ -1,6 +1,6 @@
-// Package fresh has a controller see what it wrote itself. A cache is a moment behind: a look right after a write would find the
-// object as it was, tell the same once more and meet a conflict. Client waits for the cache then, and Own says which changes are
-// only the echo of a write, so that they need no look.
+// Package fresh lets a controller see its own writes. A cache is a moment behind: a reconcile right after a write would find the
+// object as it was, report the same once more and meet a conflict. Client waits for the cache then, and Own recognizes changes
+// that are only the echo of a write and need no reconcile.
 package fresh
 
 import (
@@ -40,12 +40,12 @@ type Client[T client.Object] struct {
 // write is the last one to an object.
 type write struct {
 	version string // empty while it is under way
-	at      time.Time
+	begun   time.Time
 }
 
 // New makes a Client of another one. There must be one for all who write objects of this kind.
-func New[T client.Object](of client.Client) *Client[T] {
-	return &Client[T]{Client: of, written: map[client.ObjectKey]*write{}}
+func New[T client.Object](base client.Client) *Client[T] {
+	return &Client[T]{Client: base, written: map[client.ObjectKey]*write{}}
 }
 
 // Get waits a moment for the cache. A cache that is late is a conflict, as a write of what it shows would be.
@@ -67,33 +67,33 @@ func (c *Client[T]) Get(ctx context.Context, key client.ObjectKey, o client.Obje
 	}
 }
 
-// isNewer says whether something newer than what the cache has was written.
+// isNewer reports whether something newer than what the cache has was written.
 func (c *Client[T]) isNewer(key client.ObjectKey, o client.Object) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.written[key]
-	if w == nil || time.Since(w.at) > memory {
+	if w == nil || time.Since(w.begun) > memory {
 		return false
 	}
 	order, _ := resourceversion.CompareResourceVersion(o.GetResourceVersion(), w.version) // 0 if one is not known
 	return order < 0
 }
 
-// Own says whether a change of an object is the echo of a write: the last one or, if it is a change that only says how the object
-// is, one under way. Had another client made such a change meanwhile, the write would meet a conflict, which has its own look.
-func (c *Client[T]) Own(before, now client.Object) bool {
+// Own reports whether a change of an object is the echo of a write: the last one or, if it is a change of the status alone, one
+// under way. Had another client made such a change meanwhile, the write would meet a conflict, which has its own look.
+func (c *Client[T]) Own(old, now client.Object) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.written[client.ObjectKeyFromObject(now)]
 	switch {
-	case w == nil || before.GetResourceVersion() == now.GetResourceVersion():
+	case w == nil || old.GetResourceVersion() == now.GetResourceVersion():
 		return false
 	case w.version != "":
 		return w.version == now.GetResourceVersion()
 	default:
-		return before.GetGeneration() == now.GetGeneration() && maps.Equal(before.GetAnnotations(), now.GetAnnotations()) &&
-			maps.Equal(before.GetLabels(), now.GetLabels()) && len(before.GetFinalizers()) == len(now.GetFinalizers()) &&
-			len(before.GetOwnerReferences()) == len(now.GetOwnerReferences())
+		return old.GetGeneration() == now.GetGeneration() && maps.Equal(old.GetAnnotations(), now.GetAnnotations()) &&
+			maps.Equal(old.GetLabels(), now.GetLabels()) && len(old.GetFinalizers()) == len(now.GetFinalizers()) &&
+			len(old.GetOwnerReferences()) == len(now.GetOwnerReferences())
 	}
 }
 
@@ -114,14 +114,14 @@ func (c *Client[T]) Status() client.SubResourceWriter {
 
 type statusWriter[T client.Object] struct {
 	client.SubResourceWriter
-	of *Client[T]
+	parent *Client[T]
 }
 
 // Patch notes what was written.
 func (s statusWriter[T]) Patch(
 	ctx context.Context, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
 ) error {
-	return s.of.note(o, func() error { return s.SubResourceWriter.Patch(ctx, o, patch, options...) })
+	return s.parent.note(o, func() error { return s.SubResourceWriter.Patch(ctx, o, patch, options...) })
 }
 
 // note notes that a write begins, and what came of it.
@@ -145,10 +145,10 @@ func (c *Client[T]) set(key client.ObjectKey, version string) {
 	defer c.mu.Unlock()
 	now := time.Now()
 	if now.Sub(c.swept) > memory {
-		maps.DeleteFunc(c.written, func(_ client.ObjectKey, w *write) bool { return now.Sub(w.at) > memory })
+		maps.DeleteFunc(c.written, func(_ client.ObjectKey, w *write) bool { return now.Sub(w.begun) > memory })
 		c.swept = now
 	}
-	c.written[key] = &write{version: version, at: now}
+	c.written[key] = &write{version: version, begun: now}
 }
 
 func (c *Client[T]) forget(key client.ObjectKey) {

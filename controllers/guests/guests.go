@@ -108,19 +108,19 @@ func (e *Ears) readCluster(ctx context.Context, cluster client.ObjectKey) {
 func (e *Ears) due(cluster client.ObjectKey) (due []*report, asked bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := e.clusters[cluster]
-	for name, r := range all {
+	reports := e.clusters[cluster]
+	for name, r := range reports {
 		if time.Since(r.asked) > forget {
-			delete(all, name)
+			delete(reports, name)
 		} else if r.boots || r.read.Before(r.asked) {
 			due = append(due, r)
 		}
 	}
-	if len(all) == 0 {
+	if len(reports) == 0 {
 		delete(e.clusters, cluster)
 	}
 	slices.SortFunc(due, func(a, b *report) int { return a.read.Compare(b.read) })
-	return due[:min(len(due), maxReads)], len(all) > 0
+	return due[:min(len(due), maxReads)], len(reports) > 0
 }
 
 // pass reads reports, and returns false once the cluster is away.

@@ -1,13 +1,13 @@
-// Package identities says with whose rights a machine is managed, if its identity is not a Secret of its own namespace. A caller
-// may rely on this:
+// Package identities finds the rights with which a machine is managed, if its identity is not a Secret of its own namespace. A
+// caller may rely on this:
 //
-//   - Of says what an identity, its Secret and the labels of the asker's namespace were when they were last read. It never asks
-//     the API server. What was not read yet is phase.ErrAwaited, and the machine is woken when it was.
+//   - Of returns what an identity, its Secret and the labels of the asker's namespace were when they were last read. It never
+//     asks the API server. What was not read yet is phase.ErrAwaited, and the machine is woken when it was.
 //   - Each of these objects is read by name, at the pace and by the turns of controllers/reads. None is listed or watched: a
 //     manager for one tenant may read them in few namespaces, and a watch that is forbidden would keep the whole manager from
 //     starting.
 //   - When one has changed, all machines that asked for it are woken.
-//   - While one cannot be read, what was known of it stands. One that was never readable is told with the right that is missing.
+//   - While one cannot be read, what was known of it stands. The error for one that was never readable names the missing right.
 //   - Where the identity or its Secret is gone, the rights that were good before stand for machines that are being deleted. One
 //     that is there and does not allow the namespace any more ends them at once.
 //   - What nobody has asked for in half an hour is forgotten, and it all is when the manager ends.
@@ -43,8 +43,8 @@ type Keeper struct {
 	// Reader reads them one after the other, and wakes the machines that asked.
 	reads.Reader
 
-	mu    sync.Mutex
-	known map[object]*reading
+	mu       sync.Mutex
+	readings map[object]*reading
 }
 
 // Rights are those with which a machine is managed.
@@ -52,12 +52,12 @@ type Rights struct {
 	// Provider is the cloud with these rights, and Data what its account is made of.
 	Provider cloud.Provider
 	Data     map[string][]byte
-	// Going says that the identity or its Secret is being deleted, and waits for machines.
+	// Going is true if the identity or its Secret is being deleted, and waits for machines.
 	Going bool
 }
 
-// Use is a machine and the identity it asks for; without a name, it asks for the manager's own. Cloud is the one that its place
-// is in, if that says so. Holds says that it may have a VM, and Deleting that it wants to be rid of that.
+// Use is a machine and the identity it asks for; without a name, it asks for the manager's own. Cloud is that of its place, if
+// the place names one. Holds is true if it may have a VM, and Deleting if that VM is to be removed.
 type Use struct {
 	Machine, Identity types.NamespacedName
 	Cloud             string
@@ -85,7 +85,7 @@ func (u Use) String() string {
 // Kind is that of identities.
 const Kind = string(infrav1.IdentityAzureCluster)
 
-// Of says whose rights a machine has.
+// Of returns the rights of a machine.
 func (k *Keeper) Of(p cloud.Placer, use Use) (Rights, error) {
 	rights, err := k.rightsOf(p, use)
 	if use.Identity.Name == "" || errors.Is(err, phase.ErrAwaited) {
@@ -111,11 +111,11 @@ func (k *Keeper) rightsOf(p cloud.Placer, use Use) (Rights, error) {
 	if err != nil && phase.Of(err).Reason != infrav1.CredentialsMissingReason {
 		return Rights{}, err
 	}
-	by := cloud.Asker{Namespace: use.Machine.Namespace, Unread: err != nil, Cloud: use.Cloud, Holds: use.Holds}
+	asker := cloud.Asker{Namespace: use.Machine.Namespace, Unread: err != nil, Cloud: use.Cloud, Holds: use.Holds}
 	if namespace != nil {
-		by.Labels = namespace.GetLabels()
+		asker.Labels = namespace.GetLabels()
 	}
-	grant, err := p.Allow(by, identity.(*unstructured.Unstructured))
+	grant, err := p.Allow(asker, identity.(*unstructured.Unstructured))
 	if err != nil {
 		return Rights{}, phase.Cloud(err)
 	}
@@ -132,11 +132,11 @@ func (k *Keeper) Read(ctx context.Context, name types.NamespacedName) (client.Ob
 // Proof names the Secret of an identity, in its own namespace; the zero value if it has none.
 func (k *Keeper) Proof(name, machine types.NamespacedName) (types.NamespacedName, error) {
 	got, err := k.ask(object{Kind: identity, NamespacedName: name}, machine)
-	of, ok := got.(*unstructured.Unstructured)
+	identity, ok := got.(*unstructured.Unstructured)
 	if err != nil || !ok {
 		return types.NamespacedName{}, err
 	}
-	if secret, _, _ := unstructured.NestedString(of.Object, "spec", "clientSecret", "name"); secret != "" {
+	if secret, _, _ := unstructured.NestedString(identity.Object, "spec", "clientSecret", "name"); secret != "" {
 		return types.NamespacedName{Namespace: name.Namespace, Name: secret}, nil
 	}
 	return types.NamespacedName{}, nil // a value of another type names none, too
@@ -184,25 +184,25 @@ const (
 )
 
 // getIdentity reads an AzureClusterIdentity in the version of the contract.
-func getIdentity(ctx context.Context, from client.Reader, name types.NamespacedName) (client.Object, error) {
+func getIdentity(ctx context.Context, reader client.Reader, name types.NamespacedName) (client.Object, error) {
 	ref := clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: Kind, Name: name.Name}
-	return external.GetObjectFromContractVersionedRef(ctx, from, ref, name.Namespace)
+	return external.GetObjectFromContractVersionedRef(ctx, reader, ref, name.Namespace)
 }
 
 // read asks the API server for an object; nil is one that does not exist.
-func read(ctx context.Context, from client.Reader, o object) (client.Object, error) {
+func read(ctx context.Context, reader client.Reader, o object) (client.Object, error) {
 	var got client.Object
 	var err error
 	switch o.Kind {
 	case identity:
-		got, err = getIdentity(ctx, from, o.NamespacedName)
+		got, err = getIdentity(ctx, reader, o.NamespacedName)
 	case namespace:
 		labels := &metav1.PartialObjectMetadata{}
 		labels.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		got, err = labels, from.Get(ctx, o.NamespacedName, labels)
+		got, err = labels, reader.Get(ctx, o.NamespacedName, labels)
 	default:
 		data := &corev1.Secret{}
-		got, err = data, from.Get(ctx, o.NamespacedName, data)
+		got, err = data, reader.Get(ctx, o.NamespacedName, data)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil

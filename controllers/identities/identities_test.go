@@ -264,7 +264,7 @@ func TestForgotten(t *testing.T) {
 		expect.Same(t, "read for nobody", 0, len(a.asked))
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		expect.Same(t, "known for nobody", 0, len(k.known))
+		expect.Same(t, "known for nobody", 0, len(k.readings))
 	})
 }
 
@@ -312,7 +312,7 @@ func TestForbiddenThenMissing(t *testing.T) {
 func TestKeptForHalfAnHour(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	asked := map[types.NamespacedName]time.Time{m1: now.Add(-30 * time.Minute)}
-	k := &Keeper{known: map[object]*reading{{Kind: identity, NamespacedName: blue}: {asked: asked, Turn: reads.Turn{Due: now}}}}
+	k := &Keeper{readings: map[object]*reading{{Kind: identity, NamespacedName: blue}: {asked: asked, Turn: reads.Turn{Due: now}}}}
 	k.Clock = func() time.Time { return now }
 	first, wait := k.next()
 	expect.Same(t, "whose turn it is", identity+" "+blue.String(), first.Kind+" "+first.String())
@@ -320,7 +320,7 @@ func TestKeptForHalfAnHour(t *testing.T) {
 	now = now.Add(1)
 	for range k.wanted {
 	}
-	expect.Same(t, "kept", 0, len(k.known))
+	expect.Same(t, "kept", 0, len(k.readings))
 }
 
 // TestWithoutSecret: an identity that needs no proof has none, and no Secret is read for it.

@@ -26,7 +26,7 @@ type reading struct {
 	reads.Turn
 	object client.Object // nil is none
 	err    error         // why there is nothing to say
-	state  string        // another one is told to the machines
+	state  string        // machines are woken when it changes
 	asked  map[types.NamespacedName]time.Time
 	good   map[cloud.Key]Rights // of an identity: those of each use that were good last
 }
@@ -35,15 +35,15 @@ type reading struct {
 func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	r := k.known[object{Kind: identity, NamespacedName: use.Identity}]
-	good, had := r.good[use.Holder()]
+	r := k.readings[object{Kind: identity, NamespacedName: use.Identity}]
+	good, ok := r.good[use.Holder()]
 	gone, _ := errors.AsType[notFoundError](err)
 	switch {
 	case err == nil:
 		r.good[use.Holder()] = rights
 	case gone.error == nil:
 		delete(r.good, use.Holder())
-	case had && use.Deleting:
+	case ok && use.Deleting:
 		return good, nil
 	}
 	return rights, err
@@ -53,16 +53,16 @@ func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
 func (k *Keeper) ask(o object, machine types.NamespacedName) (client.Object, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.known == nil {
-		k.known = map[object]*reading{}
+	if k.readings == nil {
+		k.readings = map[object]*reading{}
 	}
-	r := k.known[o]
+	r := k.readings[o]
 	if r == nil {
 		r = &reading{
 			Turn: reads.Turn{Due: k.Now()}, err: phase.ErrAwaited,
 			asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]Rights{},
 		}
-		k.known[o] = r
+		k.readings[o] = r
 		k.Stir()
 	}
 	r.asked[machine] = k.Now()
@@ -84,10 +84,10 @@ func (k *Keeper) next() (object, time.Duration) {
 
 // wanted yields the objects that are read. What nobody has asked for is forgotten.
 func (k *Keeper) wanted(yield func(object, *reads.Turn) bool) {
-	for o, r := range k.known {
+	for o, r := range k.readings {
 		maps.DeleteFunc(r.asked, func(_ types.NamespacedName, asked time.Time) bool { return k.Now().Sub(asked) > keep })
 		if len(r.asked) == 0 {
-			delete(k.known, o)
+			delete(k.readings, o)
 		} else if !yield(o, &r.Turn) {
 			return
 		}
@@ -99,7 +99,7 @@ func (k *Keeper) look(ctx context.Context, o object) {
 	got, err := read(ctx, k.Live, o)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	r := k.known[o]
+	r := k.readings[o]
 	state := "none"
 	switch {
 	case apierrors.IsForbidden(err) && r.object == nil:

@@ -1,7 +1,7 @@
 // Package inherit finds out where a machine's VM goes, if its spec leaves that to its Cluster. A caller may rely on this:
 //
 //   - Place gives an answer once the Cluster's infrastructure is provisioned. Then its object is read by name, in the version of
-//     Cluster API's contract, and only if it is of the kind that the cloud understands. A spec that says all needs no object.
+//     Cluster API's contract, and only if it is of the kind that the cloud understands. A complete spec needs no object.
 //   - The answer is that of the first look. The caller writes it down, and later changes of the object do not move the machine.
 //   - What is not there yet is a wait, never a guess.
 //   - Rights are asked for when a machine is deleted that has lost what was written down.
@@ -23,12 +23,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Place says where the VM of a machine goes. The reader asks the API server itself: an answer is needed once per machine.
+// Place returns where the VM of a machine goes. The reader asks the API server itself: an answer is needed once per machine.
 func Place(
 	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
 ) (*infrav1.AzurePlacement, error) {
-	if at, err := p.Resolve(m, nil); err == nil && !Understood(p, cluster) {
-		return at, nil
+	if placement, err := p.Resolve(m, nil); err == nil && !Understood(p, cluster) {
+		return placement, nil
 	}
 	if !ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false) {
 		return nil, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
@@ -41,12 +41,12 @@ func Place(
 	if err != nil {
 		return nil, err
 	}
-	at, err := p.Resolve(m, object)
-	return at, phase.Cloud(err)
+	placement, err := p.Resolve(m, object)
+	return placement, phase.Cloud(err)
 }
 
-// Rights says with whose rights a machine is managed whose place is not known, because its status was lost: what the Cluster's
-// infrastructure says of them. Where it is of another kind, or there is no Cluster any more, it says nothing.
+// Rights returns the rights for a machine whose place is not known, because its status was lost: those of the Cluster's
+// infrastructure. Where that is of another kind, or there is no Cluster any more, it returns none.
 func Rights(
 	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
 ) (*infrav1.AzurePlacement, error) {
@@ -60,8 +60,8 @@ func Rights(
 	if err != nil {
 		return nil, err
 	}
-	at, err := p.Resolve(m, object)
-	return at, phase.Cloud(err)
+	placement, err := p.Resolve(m, object)
+	return placement, phase.Cloud(err)
 }
 
 // read returns nil if the Cluster's infrastructure is of another kind, and the error absent if it does not exist.
@@ -82,7 +82,7 @@ func read(
 	return object, nil
 }
 
-// Understood says whether the Cluster's infrastructure is of the kind that the cloud takes from what a spec leaves out.
+// Understood reports whether the Cluster's infrastructure is of the kind that the cloud takes from what a spec leaves out.
 func Understood(p cloud.Placer, cluster *clusterv1.Cluster) bool {
 	ref, kind := cluster.Spec.InfrastructureRef, p.Inherits()
 	return ref.APIGroup == kind.Group && ref.Kind == kind.Kind

@@ -37,14 +37,14 @@ func (g Gate) dns(ctx context.Context, c Candidate, p *Passage) error {
 }
 
 // keepOnLinux stops where pods of cluster DNS may come to a Windows Node: one that is there, or the candidate's. Annotations do
-// not count: no image of cluster DNS runs on Windows, whatever somebody says of it. Nor do replicas: nobody looks here when a
+// not count: no image of cluster DNS runs on Windows, whatever an annotation claims. Nor do replicas: nobody looks here when a
 // Deployment that was scaled to 0 is scaled up again. Until then the command in the sentence restarts no pod.
 func keepOnLinux(c Candidate, dns workload.DNS) error {
 	cluster := placement.Cluster{
 		Windows: append(nodesOf(dns.Windows), c.toBeMade()...), Linux: nodesOf(dns.Linux), RuntimeClasses: dns.RuntimeClasses,
 	}
-	for _, one := range dns.Deployments {
-		lands := cluster.Judge(deployment(one))
+	for _, d := range dns.Deployments {
+		lands := cluster.Judge(deployment(d))
 		if lands.Verdict != placement.Lands {
 			continue
 		}
@@ -62,15 +62,15 @@ func deployment(d appsv1.Deployment) placement.Workload {
 	return placement.Workload{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name, Template: d.Spec.Template}
 }
 
-func nodesOf(nodes workload.Nodes) (all []placement.Node) {
+func nodesOf(nodes workload.Nodes) (list []placement.Node) {
 	for _, node := range nodes.Found {
-		all = append(all, placement.There(node))
+		list = append(list, placement.There(node))
 	}
-	return all
+	return list
 }
 
-// toBeMade is the Node that the candidate would be, or none if its config is invalid, which it says elsewhere. Whatever user data
-// of others do, a Node without taints takes more pods than any other.
+// toBeMade is the Node that the candidate would be, or none if its config is invalid, which another condition reports. Whatever
+// user data of others do, a Node without taints takes more pods than any other.
 func (c Candidate) toBeMade() []placement.Node {
 	config := c.Config
 	if config == nil {
@@ -120,18 +120,18 @@ func (g Gate) cni(ctx context.Context, c Candidate, p *Passage) error {
 	if controllerutil.ContainsFinalizer(c.Windows, infrav1.MachineFinalizer) {
 		return nil
 	}
-	var all infrav1.WindowsMachineList
-	if err := g.list(ctx, c.Cluster, &all); err != nil {
+	var machines infrav1.WindowsMachineList
+	if err := g.list(ctx, c.Cluster, &machines); err != nil {
 		return err
 	}
-	joined, isHopeless := c.joined(all.Items)
+	joined, isHopeless := c.joined(machines.Items)
 	if len(joined) == 0 {
 		p.warn(g.noCNI(ctx, c))
 	}
 	if !isHopeless {
 		return nil
 	}
-	if had, err := g.hadCNI(ctx, c.Cluster, joined); err != nil || had {
+	if hadCNI, err := g.hadCNI(ctx, c.Cluster, joined); err != nil || hadCNI {
 		return err
 	}
 	return phase.WaitFor(cniAgain, infrav1.WaitingForCNIReason, "no Windows Node of Cluster %s has a CNI (WindowsMachines %s), and "+
@@ -143,9 +143,9 @@ func (g Gate) cni(ctx context.Context, c Candidate, p *Passage) error {
 // joined is when the machines whose Nodes are there joined, by name; the zero time if that is not known. Those that are being
 // deleted do not count. It is hopeless if all lack a CNI for long, and one is of the candidate's MachineSet: of none, if a person
 // made both.
-func (c Candidate) joined(all []infrav1.WindowsMachine) (joined map[string]time.Time, isHopeless bool) {
+func (c Candidate) joined(machines []infrav1.WindowsMachine) (joined map[string]time.Time, isHopeless bool) {
 	joined, lacking, ofSet := map[string]time.Time{}, true, false
-	for _, m := range all {
+	for _, m := range machines {
 		if m.Status.NodeName == "" || !m.DeletionTimestamp.IsZero() {
 			continue
 		}
@@ -159,16 +159,17 @@ func (c Candidate) joined(all []infrav1.WindowsMachine) (joined map[string]time.
 	return joined, lacking && ofSet
 }
 
-// hadCNI says that one of the Nodes has been Ready, and so had a CNI: it became NotReady after it had joined. Cluster API copies
-// the time of that from the Node, which is NotReady from its first moment on where it never had a CNI (cluster-api v1.14.2,
-// core/reconcilers/machine, setNodeHealthyAndReadyConditions). A kubelet that was silent for a while counts as Ready before: then
-// nobody waits.
+// hadCNI reports whether one of the Nodes has been Ready, and so had a CNI: it became NotReady after it had joined. Cluster API
+// copies the time of that from the Node, which is NotReady from its first moment on where it never had a CNI (cluster-api
+// v1.14.2, core/reconcilers/machine, setNodeHealthyAndReadyConditions). A kubelet that was silent for a while counts as Ready
+// before: then nobody waits.
 func (g Gate) hadCNI(ctx context.Context, cluster *clusterv1.Cluster, joined map[string]time.Time) (bool, error) {
 	var machines clusterv1.MachineList
 	err := g.list(ctx, cluster, &machines)
 	return slices.ContainsFunc(machines.Items, func(m clusterv1.Machine) bool {
-		at, since := joined[m.Spec.InfrastructureRef.Name], conditions.GetLastTransitionTime(&m, clusterv1.MachineNodeReadyCondition)
-		return !at.IsZero() && since != nil && since.After(at.Add(atJoin))
+		join := joined[m.Spec.InfrastructureRef.Name]
+		changed := conditions.GetLastTransitionTime(&m, clusterv1.MachineNodeReadyCondition)
+		return !join.IsZero() && changed != nil && changed.After(join.Add(atJoin))
 	}), err
 }
 
@@ -195,8 +196,8 @@ func (g Gate) noCNI(ctx context.Context, c Candidate) (warning string) {
 		"is made", c.Cluster.Name, bootstrap.CNISource(c.Config.Spec))
 }
 
-// bringsCNI says that pods of the DaemonSet may run on the Node, and that it is more than a kube-proxy. Its RuntimeClass does not
-// count: a DaemonSet needs the tolerations in its own template.
+// bringsCNI reports whether pods of the DaemonSet may run on the Node, and whether it is more than a kube-proxy. Its RuntimeClass
+// does not count: a DaemonSet needs the tolerations in its own template.
 func bringsCNI(set appsv1.DaemonSet, node placement.Cluster) bool {
 	template := set.Spec.Template
 	template.Spec.RuntimeClassName = nil

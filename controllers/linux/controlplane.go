@@ -32,17 +32,17 @@ func (g Gate) carried(ctx context.Context, c Candidate, p *Passage) (err error) 
 	if nodeless, err := g.isNodeless(ctx, c.Cluster, len(p.ControlPlane)); err != nil || !nodeless {
 		return cmp.Or(err, stop)
 	}
-	all, err := g.Workload.Linux(ctx, key)
+	nodes, err := g.Workload.Linux(ctx, key)
 	if err != nil {
 		return notAsked(ctx, c.Cluster, "Nodes", err)
 	}
-	return awaitNode(c, all, ", and its control plane is hosted elsewhere or runs no kubelet, such as that of k0s: cluster DNS and "+
-		"other add-ons need a Linux pool, so add one")
+	return awaitNode(c, nodes, ", and its control plane is hosted elsewhere or runs no kubelet, such as that of k0s: cluster DNS "+
+		"and other add-ons need a Linux pool, so add one")
 }
 
-// isNodeless says that no Node of the control plane needs to carry the Cluster. One that is hosted elsewhere has no machines:
-// those that Cluster API makes are there before the control plane is initialized. Programs such as k0s run no kubelet on theirs,
-// while kubeadm registers the first Node before. Nodes that are there and not Ready belong to machines with kubelets.
+// isNodeless reports whether no Node of the control plane needs to carry the Cluster. One that is hosted elsewhere has no
+// machines: those that Cluster API makes are there before the control plane is initialized. Programs such as k0s run no kubelet
+// on theirs, while kubeadm registers the first Node before. Nodes that are there and not Ready belong to machines with kubelets.
 func (g Gate) isNodeless(ctx context.Context, cluster *clusterv1.Cluster, nodes int) (bool, error) {
 	var machines clusterv1.MachineList
 	err := g.list(ctx, cluster, &machines, client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.Limit(1))
@@ -50,35 +50,35 @@ func (g Gate) isNodeless(ctx context.Context, cluster *clusterv1.Cluster, nodes 
 }
 
 // awaitNode stops where none of the Nodes is Ready and known to a cloud provider.
-func awaitNode(c Candidate, nodes workload.Nodes, also string) error {
+func awaitNode(c Candidate, nodes workload.Nodes, addition string) error {
 	if slices.ContainsFunc(nodes.Found, workload.CanCarry) {
 		return nil
 	}
-	if at := slices.IndexFunc(nodes.Found, workload.IsReady); at >= 0 {
+	if i := slices.IndexFunc(nodes.Found, workload.IsReady); i >= 0 {
 		return phase.Poll(infrav1.WaitingForLinuxNodeReason, "no cloud provider has initialized Node %s of Cluster %s, which is "+
 			"Ready and still has the taint %s, so no Windows VM is made; look at the pods of the cloud provider in kube-system, %s",
-			placement.Named(nodes.Found[at].Name), c.Cluster.Name, workload.UninitializedTaint, c.cloudProvider())
+			placement.Named(nodes.Found[i].Name), c.Cluster.Name, workload.UninitializedTaint, c.cloudProvider())
 	}
 	count := fmt.Sprint(len(nodes.Found))
 	if nodes.More {
 		count = "first " + count
 	}
 	return phase.Poll(infrav1.WaitingForLinuxNodeReason, "Cluster %s has no Ready Node among its %s with the label %s=linux%s; "+
-		"Windows VMs are made only after one is Ready", c.Cluster.Name, count, corev1.LabelOSStable, also)
+		"Windows VMs are made only after one is Ready", c.Cluster.Name, count, corev1.LabelOSStable, addition)
 }
 
 // cloudProvider names what that of the cloud reads, if its chart has no other name for it, and what brings that in a flavor.
 // vsphere-cpi v1.36.0 reads a Secret, cloud-provider-azure v1.36.6 a file of the machine or a Secret. By that chart of Azure,
 // cloud-node-manager initializes Nodes, which reads neither.
 func (c Candidate) cloudProvider() string {
-	of, reads := "vsphere", "which read Secret kube-system/vsphere-cloud-secret"
+	provider, reads := "vsphere", "which read Secret kube-system/vsphere-cloud-secret"
 	brings := "Secret %s-vsphere-cloud-secret of the management cluster brings it"
 	if c.Windows.Spec.Azure != nil {
-		of, reads = "azure", "where cloud-node-manager initializes Nodes, and cloud-controller-manager reads "+
+		provider, reads = "azure", "where cloud-node-manager initializes Nodes, and cloud-controller-manager reads "+
 			"/etc/kubernetes/azure.json of the control plane's machines or Secret kube-system/azure-cloud-provider"
 		brings = "HelmChartProxy %s-azure-ccm of the management cluster brings both"
 	}
-	if c.Cluster.Labels["capwin.io/cloud"] == of { // which the flavors write
+	if c.Cluster.Labels["capwin.io/cloud"] == provider { // which the flavors write
 		reads += "; " + fmt.Sprintf(brings, client.ObjectKeyFromObject(c.Cluster))
 	}
 	return reads
@@ -113,7 +113,7 @@ func (g Gate) kubeadm(ctx context.Context, c Candidate, p *Passage) error {
 // makes them before it ends, and what hosts a control plane makes the ConfigMaps seconds after.
 const settledAfter = 5 * time.Minute
 
-// isSettled says that what the control plane makes first is there by now, or will not come. The time is the Cluster's.
+// isSettled reports whether what the control plane makes first is there by now, or will not come. The time is the Cluster's.
 func (g Gate) isSettled(cluster *clusterv1.Cluster) bool {
 	const initialized = clusterv1.ClusterControlPlaneInitializedCondition
 	return conditions.IsTrue(cluster, initialized) &&

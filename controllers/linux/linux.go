@@ -7,8 +7,8 @@
 //   - one of the Windows machines that have joined has a CNI, if there are any of the machine's own MachineSet;
 //   - the policies that keep other workloads for Linux away from Windows act, where they can be had.
 //
-// A read that the workload cluster refuses holds nobody: it is told. Time counts from conditions of the Cluster, so that it does
-// not begin anew with a process.
+// A read that the workload cluster refuses holds nobody: it is a warning. Time counts from conditions of the Cluster, so that it
+// does not begin anew with a process.
 package linux
 
 import (
@@ -42,7 +42,7 @@ type Workload interface {
 	ControlPlane(ctx context.Context, cluster client.ObjectKey) ([]corev1.Node, error)
 	// Linux returns the Nodes of any role that run on Linux, as they were a few seconds ago.
 	Linux(ctx context.Context, cluster client.ObjectKey) (workload.Nodes, error)
-	// Kubeadm says which ConfigMaps of those that kubeadm join reads are missing, as it was in the last minute.
+	// Kubeadm returns the ConfigMaps that kubeadm join reads and that are missing, as it was in the last minute.
 	Kubeadm(ctx context.Context, cluster client.ObjectKey, withClusterInfo bool) (workload.ConfigMaps, error)
 	// DNS returns cluster DNS, as it was a few seconds ago.
 	DNS(ctx context.Context, cluster client.ObjectKey) (workload.DNS, error)
@@ -62,8 +62,8 @@ type Gate struct {
 
 // Policies are those in workload clusters that keep workloads for Linux off Windows Nodes.
 type Policies interface {
-	// Kept says whether the policies act in a Cluster, so that it may get a Windows VM, and begins to look after them there. If they
-	// cannot be had, it says why in a sentence, and that the VM may come. It MUST do so after some time.
+	// Kept reports whether the policies act in a Cluster, so that it may get a Windows VM, and begins to look after them there. If
+	// they cannot be had, it returns true and the reason in a sentence. It MUST do so after some time.
 	Kept(cluster *clusterv1.Cluster, machine client.ObjectKey) (kept bool, warning string)
 }
 
@@ -81,7 +81,7 @@ type Passage struct {
 	ControlPlane []corev1.Node
 	// Warnings say what was not looked at, because the workload cluster did not show it, and that nothing may bring a CNI.
 	Warnings []string
-	// Unkept says why the policies do not keep everything on Linux. It is empty if they do, or if others ask.
+	// Unkept is why the policies do not keep everything on Linux. It is empty if they do, or if others ask.
 	Unkept string
 }
 
@@ -127,40 +127,40 @@ func (g Gate) policies(_ context.Context, c Candidate, p *Passage) error {
 }
 
 // list reads the Cluster's objects of a kind from the cache. They MUST NOT be changed.
-func (g Gate) list(ctx context.Context, cluster *clusterv1.Cluster, all client.ObjectList, options ...client.ListOption) error {
+func (g Gate) list(ctx context.Context, cluster *clusterv1.Cluster, list client.ObjectList, options ...client.ListOption) error {
 	options = append(options, client.InNamespace(cluster.Namespace),
 		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy)
-	if err := g.Cache.List(ctx, all, options...); err != nil {
+	if err := g.Cache.List(ctx, list, options...); err != nil {
 		return fmt.Errorf("list machines of Cluster %s: %w", cluster.Name, err)
 	}
 	return nil
 }
 
-// notAsked says why the workload cluster could not be asked for something.
-func notAsked(ctx context.Context, cluster *clusterv1.Cluster, what string, err error) error {
+// notAsked turns an error of a read into why the workload cluster could not be asked.
+func notAsked(ctx context.Context, cluster *clusterv1.Cluster, subject string, err error) error {
 	if refused, ok := errors.AsType[*workload.RefusedError](err); ok {
 		return phase.Lack(infrav1.KubeconfigRefusedReason, "%s", refused)
 	}
-	away, ok := errors.AsType[*workload.UnreachableError](err)
+	unreachable, ok := errors.AsType[*workload.UnreachableError](err)
 	if !ok {
-		return fmt.Errorf("read %s of Cluster %s: %w", what, cluster.Name, err)
+		return fmt.Errorf("read %s of Cluster %s: %w", subject, cluster.Name, err)
 	}
-	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be asked", "for", what, "error", err.Error())
+	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be asked", "for", subject, "error", err.Error())
 	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
-		"the API server of Cluster %s %s; Windows waits until it shows a Ready Linux Node", cluster.Name, away.Why)
+		"the API server of Cluster %s %s; Windows waits until it shows a Ready Linux Node", cluster.Name, unreachable.Why)
 }
 
 // refused warns of what was not looked at.
-func refused(cluster *clusterv1.Cluster, what []string, unknown string) string {
-	if len(what) == 0 {
+func refused(cluster *clusterv1.Cluster, objects []string, unknown string) string {
+	if len(objects) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("Cluster %s does not show %s to the user of Secret %s-kubeconfig, so it is not known %s; give that user the "+
-		"right to read it", cluster.Name, placement.List(what), cluster.Name, unknown)
+		"right to read it", cluster.Name, placement.List(objects), cluster.Name, unknown)
 }
 
 // OldestVersion is the oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; it is empty
-// when no Node says one. While a control plane is upgraded, any of its API servers may answer.
+// when no Node has one. While a control plane is upgraded, any of its API servers may answer.
 func OldestVersion(nodes []corev1.Node) (oldest string) {
 	for _, node := range nodes {
 		found, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)

@@ -21,11 +21,12 @@ var (
 )
 
 const (
-	// notYetSeen is the reason and phase of a machine of which no status says anything yet.
+	// notYetSeen is the reason and phase of a machine that has no status yet.
 	notYetSeen = "NotYetSeen"
 
-	// other is the phase and reason of machines beyond so many kinds of them. Ours are fewer, but others may write a status, too.
-	other        = "Other"
+	// overflow is the phase and reason of the machines that come after the first maxStandings kinds. Ours are fewer, but other
+	// clients may write a status, too.
+	overflow     = "Other"
 	maxStandings = 128
 
 	// censusTimeout is how long a scrape waits for the cache, which has the machines unless the manager has just started.
@@ -45,13 +46,13 @@ type Census struct {
 }
 
 // Describe is part of prometheus.Collector.
-func (c Census) Describe(to chan<- *prometheus.Desc) {
-	to <- machinesDesc
-	to <- notReadyDesc
+func (c Census) Describe(ch chan<- *prometheus.Desc) {
+	ch <- machinesDesc
+	ch <- notReadyDesc
 }
 
 // Collect is part of prometheus.Collector.
-func (c Census) Collect(to chan<- prometheus.Metric) {
+func (c Census) Collect(ch chan<- prometheus.Metric) {
 	select {
 	case <-c.Elected:
 	default:
@@ -59,17 +60,17 @@ func (c Census) Collect(to chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), censusTimeout)
 	defer cancel()
-	var all infrav1.WindowsMachineList
+	var list infrav1.WindowsMachineList
 	// The machines are only read, so that a scrape need not copy thousands of them.
-	if err := c.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return // the cache is not filled yet; the next scrape gets it
 	}
-	found := c.count(all.Items)
-	for at, number := range found.machines {
-		to <- prometheus.MustNewConstMetric(machinesDesc, prometheus.GaugeValue, float64(number), at.phase, at.reason)
+	found := c.count(list.Items)
+	for s, number := range found.machines {
+		ch <- prometheus.MustNewConstMetric(machinesDesc, prometheus.GaugeValue, float64(number), s.phase, s.reason)
 	}
 	for reason, longest := range found.notReady {
-		to <- prometheus.MustNewConstMetric(notReadyDesc, prometheus.GaugeValue, longest.Seconds(), reason)
+		ch <- prometheus.MustNewConstMetric(notReadyDesc, prometheus.GaugeValue, longest.Seconds(), reason)
 	}
 }
 
@@ -82,20 +83,20 @@ type numbers struct {
 	notReady map[string]time.Duration
 }
 
-func (c Census) count(all []infrav1.WindowsMachine) numbers {
+func (c Census) count(machines []infrav1.WindowsMachine) numbers {
 	found := numbers{map[standing]int{}, map[string]time.Duration{}}
-	for i := range all {
-		m := &all[i]
+	for i := range machines {
+		m := &machines[i]
 		if c.WatchFilter != "" && !labels.HasWatchLabel(m, c.WatchFilter) {
 			continue
 		}
-		at := standingOf(m)
-		if _, known := found.machines[at]; !known && len(found.machines) >= maxStandings {
-			at = standing{other, other}
+		s := standingOf(m)
+		if _, ok := found.machines[s]; !ok && len(found.machines) >= maxStandings {
+			s = standing{overflow, overflow}
 		}
-		found.machines[at]++
-		if since := notReadySince(m); !since.IsZero() {
-			found.notReady[at.reason] = max(found.notReady[at.reason], c.Now().Sub(since))
+		found.machines[s]++
+		if start := notReadySince(m); !start.IsZero() {
+			found.notReady[s.reason] = max(found.notReady[s.reason], c.Now().Sub(start))
 		}
 	}
 	return found

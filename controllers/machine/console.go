@@ -19,8 +19,8 @@ import (
 // consoleLate is how long after a failure a cloud shows what was written at the console until then.
 const consoleLate = 2 * time.Minute
 
-// quoteConsole tells what a guest wrote to its console, once it has failed or been silent for too long. Its cloud is asked then,
-// and not again: only people read it, and a guest that changes its mind must not cost calls.
+// quoteConsole makes an event with the last lines of a guest's console, once the guest has failed or been silent for too long.
+// The cloud is asked only once: only people read the lines, and a guest that changes its report must not cost calls.
 func (r *Reconciler) quoteConsole(ctx context.Context, f *facts) {
 	console, ok := f.cloud.(cloud.Console)
 	if !ok || !r.consoles.due(f) {
@@ -30,7 +30,7 @@ func (r *Reconciler) quoteConsole(ctx context.Context, f *facts) {
 	if wait, ok := errors.AsType[*cloud.Error](err); ok && wait.Kind == cloud.Later {
 		return // nothing was asked; the next look asks
 	}
-	r.consoles.done(f)
+	r.consoles.markRead(f)
 	switch {
 	case err != nil:
 		r.Events.Eventf(f.windows, nil, corev1.EventTypeNormal, infrav1.ConsoleNotReadReason, "Reconcile", "%s",
@@ -41,14 +41,14 @@ func (r *Reconciler) quoteConsole(ctx context.Context, f *facts) {
 	}
 }
 
-// consoles are the machines of this process whose console is to be read, and those whose console was. The status tells that a
-// guest has failed before its console is read, so a manager that starts later does not read it again.
+// consoles are the machines of this process whose console is to be read, and those whose console was. The status has the failure
+// before the console is read, so a manager that starts later does not read it again.
 type consoles struct {
-	mu sync.Mutex
-	at map[types.UID]time.Time // zero when it was read
+	mu    sync.Mutex
+	dueAt map[types.UID]time.Time // zero when it was read
 }
 
-// due says whether it is time to read a console.
+// due reports whether it is time to read a console.
 func (c *consoles) due(f *facts) bool {
 	const bootstrap = infrav1.BootstrapSucceededCondition
 	if f.vm == nil || joined(f) || deleting(f) || !conditions.IsFalse(f.windows, bootstrap) {
@@ -56,30 +56,30 @@ func (c *consoles) due(f *facts) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, known := c.at[f.windows.UID]
-	if !known {
-		if conditions.IsFalse(f.before, bootstrap) {
+	dueAt, ok := c.dueAt[f.windows.UID]
+	if !ok {
+		if conditions.IsFalse(f.original, bootstrap) {
 			return false
 		}
-		if at = f.now; said(f, plan.StateFailed) { // a silent guest has written what it had to write
-			at = at.Add(consoleLate)
+		if dueAt = f.now; hasReported(f, plan.StateFailed) { // a silent guest has written what it had to write
+			dueAt = dueAt.Add(consoleLate)
 		}
-		if c.at == nil {
-			c.at = map[types.UID]time.Time{}
+		if c.dueAt == nil {
+			c.dueAt = map[types.UID]time.Time{}
 		}
-		c.at[f.windows.UID] = at
+		c.dueAt[f.windows.UID] = dueAt
 	}
-	return !at.IsZero() && !f.now.Before(at)
+	return !dueAt.IsZero() && !f.now.Before(dueAt)
 }
 
-func (c *consoles) done(f *facts) {
+func (c *consoles) markRead(f *facts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at[f.windows.UID] = time.Time{}
+	c.dueAt[f.windows.UID] = time.Time{}
 }
 
 func (c *consoles) forget(f *facts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.at, f.windows.UID)
+	delete(c.dueAt, f.windows.UID)
 }

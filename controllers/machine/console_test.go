@@ -70,7 +70,7 @@ func TestConsole(t *testing.T) {
 		expect.OK(t, s.Client.Get(t.Context(), lifeKey, m))
 		expect.OK(t, s.Client.Delete(t.Context(), m))
 		expect.Same(t, "reads while it is deleted", 0, s.looks(t, 5))
-		expect.Same(t, "consoles that are remembered", 0, len(s.consoles.at))
+		expect.Same(t, "consoles that are remembered", 0, len(s.consoles.dueAt))
 	})
 }
 
@@ -82,13 +82,13 @@ func TestConsoleForgotten(t *testing.T) {
 		s.cloud.Update(s.cloud.Names()[0], func(vm *fake.VM) { vm.Report = reported("Failed", "3/5 join", atEnd) })
 		expect.Same(t, "reads", 1, s.looks(t, 5))
 		expect.Same(t, "events about a console that says nothing", 0, len(s.quotes()))
-		expect.Same(t, "consoles that are remembered", 1, len(s.consoles.at))
+		expect.Same(t, "consoles that are remembered", 1, len(s.consoles.dueAt))
 		m := &infrav1.WindowsMachine{}
 		expect.OK(t, s.Client.Get(t.Context(), lifeKey, m))
 		expect.OK(t, s.Client.Delete(t.Context(), m))
 		s.looks(t, 5)
 		expect.OK(t, client.IgnoreNotFound(s.Client.Get(t.Context(), lifeKey, m)))
-		expect.Same(t, "consoles that are remembered", 0, len(s.consoles.at))
+		expect.Same(t, "consoles that are remembered", 0, len(s.consoles.dueAt))
 	})
 }
 
@@ -143,7 +143,9 @@ func TestConsoleDue(t *testing.T) {
 		"a machine that goes":         {works, silent, func(f *facts) { f.windows.DeletionTimestamp = new(metav1.Now()) }, false},
 		"a Node":                      {works, silent, func(f *facts) { f.machine.Status.NodeRef = withNode }, false},
 	} {
-		f := &facts{before: machineWith(c.was), windows: machineWith(c.now), machine: &clusterv1.Machine{}, vm: &cloud.VM{}, now: begin}
+		f := &facts{
+			original: machineWith(c.was), windows: machineWith(c.now), machine: &clusterv1.Machine{}, vm: &cloud.VM{}, now: begin,
+		}
 		if c.change != nil {
 			c.change(f)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// afterwards looks at a VM that needs nothing more, and has its user data taken away once its guest is done with them. If that
-// fails, the machine is as good as before: only its condition tells.
+// afterwards looks at a VM that needs nothing more, and has its user data removed once the guest no longer needs it. If that
+// fails, the machine is as good as before: only its condition shows that.
 func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) (cloud.VM, error) {
 	vm, err := f.cloud.Observe(ctx, m)
 	if err != nil || !vm.UserData || !isSettled(f) {
@@ -26,24 +26,24 @@ func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) 
 		return cloud.VM{}, err
 	}
 	vm.UserData = err != nil || left.UserData || left.State == cloud.Creating
-	return vm, nil //nolint:nilerr // because the VM is there, and the condition UserDataRemoved tells the error
+	return vm, nil //nolint:nilerr // because the VM is there, and the condition UserDataRemoved has the error
 }
 
-// isSettled says that the guest needs its user data no more: its Node has joined, or it reported that it has given up. A guest
-// that is only late may still need them.
-func isSettled(f *facts) bool { return joined(f) || said(f, plan.StateFailed) }
+// isSettled reports whether the guest needs its user data no more: its Node has joined, or it reported that it has given up. A
+// guest that is only late may still need them.
+func isSettled(f *facts) bool { return joined(f) || hasReported(f, plan.StateFailed) }
 
-// userDataCondition tells who can still read the user data. It is nil, and what was said last stands, while there is no VM or the
+// userDataCondition shows who can still read the user data. It is nil, and the last condition stands, while there is no VM or the
 // cloud does not answer.
 func userDataCondition(f *facts) *metav1.Condition {
 	c := metav1.Condition{Type: infrav1.UserDataRemovedCondition, Status: metav1.ConditionFalse}
-	switch known := conditions.Get(f.windows, c.Type); {
+	switch current := conditions.Get(f.windows, c.Type); {
 	case f.vm == nil, f.vm.State == cloud.Creating:
 		return nil
 	case !f.vm.UserData:
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.UserDataRemovedReason
 	case f.kept != nil:
-		c = phase.Of(f.kept).Condition(c.Type, known)
+		c = phase.Of(f.kept).Condition(c.Type, current)
 	case isSettled(f):
 		c.Reason, c.Message = infrav1.RemovingUserDataReason, "the user data is being taken out of the VM"
 	default:

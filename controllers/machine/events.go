@@ -13,48 +13,49 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// tell makes an event when a condition that people wait for gets another reason: Ready, what the guest does while Ready stays as
+// emit makes an event when a condition that people wait for gets another reason: Ready, what the guest does while Ready stays as
 // it is, and credentials of a running machine that its cloud does not take any more. It also quotes the console of a guest.
-func (r *Reconciler) tell(ctx context.Context, f *facts) {
-	ready := r.tellOf(f, infrav1.ReadyCondition)
+func (r *Reconciler) emit(ctx context.Context, f *facts) {
+	ready := r.emitFor(f, infrav1.ReadyCondition)
 	if !ready {
-		r.tellOf(f, infrav1.BootstrapSucceededCondition)
+		r.emitFor(f, infrav1.BootstrapSucceededCondition)
 	}
-	r.tellOf(f, infrav1.LastBootSucceededCondition)
-	r.tellOf(f, infrav1.CNIReadyCondition)
-	if !ready && (unusable[conditions.GetReason(f.before, infrav1.CloudReachableCondition)] ||
+	r.emitFor(f, infrav1.LastBootSucceededCondition)
+	r.emitFor(f, infrav1.CNIReadyCondition)
+	if !ready && (unusable[conditions.GetReason(f.original, infrav1.CloudReachableCondition)] ||
 		unusable[conditions.GetReason(f.windows, infrav1.CloudReachableCondition)]) {
-		r.tellOf(f, infrav1.CloudReachableCondition)
+		r.emitFor(f, infrav1.CloudReachableCondition)
 	}
 	r.quoteConsole(ctx, f)
 }
 
-func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
-	was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
-	if now == nil || was != nil && was.Reason == now.Reason || passing[now.Reason] {
+func (r *Reconciler) emitFor(f *facts, name string) (reported bool) {
+	previous, current := conditions.Get(f.original, name), conditions.Get(f.windows, name)
+	if current == nil || previous != nil && previous.Reason == current.Reason || passing[current.Reason] {
 		return false
 	}
 	severity := corev1.EventTypeNormal
-	if troubling(f, now) {
+	if troubling(f, current) {
 		severity = corev1.EventTypeWarning
 	}
-	r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", cloud.Clean(now.Message, maxNote))
+	r.Events.Eventf(f.windows, nil, severity, current.Reason, "Reconcile", "%s", cloud.Clean(current.Message, maxNote))
 	return true
 }
 
-// passing are the reasons that every machine has on its way. The status tells them; an event would be one more write for each.
+// passing are the reasons that every machine has on its way. The status has them; an event would be one more write for each.
 var passing = map[string]bool{
 	infrav1.WaitingForBootstrapDataReason: true, infrav1.ProvisioningReason: true, infrav1.WaitingForGuestReason: true,
 	infrav1.BootstrappingReason: true,
 }
 
-// unusable are the reasons why a cloud does not take the credentials. An outage is none: it is told once for all machines.
+// unusable are the reasons why a cloud does not take the credentials. An outage is not one of them: it gets one event for all
+// machines.
 var unusable = map[string]bool{
 	infrav1.CredentialsMissingReason: true, infrav1.CredentialsRejectedReason: true, infrav1.IdentityMismatchReason: true,
 	infrav1.CredentialsTooLargeReason: true,
 }
 
-// troubling says that a person should look at it. What waits for others, or is being done, ends by itself.
+// troubling reports whether a person should look at it. What waits for others, or is being done, ends by itself.
 func troubling(f *facts, c *metav1.Condition) bool {
 	switch {
 	case c.Reason == infrav1.NodeDeletedReason, conditions.IsTrue(f.windows, infrav1.StalledCondition):

@@ -48,8 +48,8 @@ func TestEvents(t *testing.T) {
 		"outage, while it runs": {answers, "CloudReachable False CloudUnreachable", ""},
 	} {
 		recorder := events.NewFakeRecorder(2)
-		f := &facts{before: machineWith(c.was), windows: machineWith(c.now)}
-		(&Reconciler{Events: recorder}).tell(t.Context(), f)
+		f := &facts{original: machineWith(c.was), windows: machineWith(c.now)}
+		(&Reconciler{Events: recorder}).emit(t.Context(), f)
 		close(recorder.Events)
 		var got []string
 		for event := range recorder.Events {
@@ -62,11 +62,11 @@ func TestEvents(t *testing.T) {
 // TestLongEvent: the API server takes 1024 bytes.
 func TestLongEvent(t *testing.T) {
 	recorder := events.NewFakeRecorder(2)
-	f := &facts{before: machineWith(""), windows: machineWith("")}
+	f := &facts{original: machineWith(""), windows: machineWith("")}
 	conditions.Set(f.windows, metav1.Condition{
 		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "X", Message: strings.Repeat("y", 2000),
 	})
-	(&Reconciler{Events: recorder}).tell(t.Context(), f)
+	(&Reconciler{Events: recorder}).emit(t.Context(), f)
 	expect.Same(t, "event", "Warning X "+strings.Repeat("y", 1021)+"...", <-recorder.Events)
 }
 

@@ -12,66 +12,67 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// firsts knows the machines whose VM nobody can have asked for before this process did. No clock can tell that. But no request is
-// sent before the finalizer is there, and all our writes carry the resource version: if the API server took one of this process
-// for an object without finalizer, status and identity, and later the one that put the finalizer there, then nobody was faster.
+// firsts holds the machines whose VM nobody can have asked for before this process did. No clock can prove that. But no request
+// is sent before the finalizer is there, and all our writes carry the resource version: if the API server took one of this
+// process for an object without finalizer, status and identity, and later the one that put the finalizer there, then nobody was
+// faster.
 type firsts struct {
-	mu sync.Mutex
-	of map[client.ObjectKey]first
+	mu       sync.Mutex
+	machines map[client.ObjectKey]first
 }
 
 // first is one such machine.
 type first struct {
 	uid types.UID
-	// by is the account that was there when the finalizer was put. Another one may not know what this one asked for.
-	by cloud.Cloud
+	// account is the one that was there when the finalizer was put. Another account may not see what this one asked for.
+	account cloud.Cloud
 }
 
-// wrote notes that the API server took a write of this process for an object that was as it is in before.
-func (s *firsts) wrote(before *infrav1.WindowsMachine) {
-	if !untouched(before) {
+// wrote notes that the API server took a write of this process for an object that was as original is.
+func (s *firsts) wrote(original *infrav1.WindowsMachine) {
+	if !untouched(original) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = map[client.ObjectKey]first{}
+	if s.machines == nil {
+		s.machines = map[client.ObjectKey]first{}
 	}
-	s.of[client.ObjectKeyFromObject(before)] = first{uid: before.UID}
+	s.machines[client.ObjectKeyFromObject(original)] = first{uid: original.UID}
 }
 
 // held notes that a machine has the finalizer, and whether this process has put it there right now, with an account at hand. That
 // counts once: after another process put it there, or a person took it away, nobody knows what was asked for meanwhile.
-func (s *firsts) held(m *infrav1.WindowsMachine, by cloud.Cloud, now bool) {
+func (s *firsts) held(m *infrav1.WindowsMachine, account cloud.Cloud, justAdded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := client.ObjectKeyFromObject(m)
-	one, ok := s.of[key]
+	entry, ok := s.machines[key]
 	switch {
-	case !ok, !now && one.by != nil: // as before
-	case now && one.by == nil && one.uid == m.UID:
-		one.by = by
-		s.of[key] = one
+	case !ok, !justAdded && entry.account != nil: // as before
+	case justAdded && entry.account == nil && entry.uid == m.UID:
+		entry.account = account
+		s.machines[key] = entry
 	default:
-		delete(s.of, key)
+		delete(s.machines, key)
 	}
 }
 
-// has says whether nobody but this account, in this process, can have asked for a machine's VM.
-func (s *firsts) has(m *infrav1.WindowsMachine, by cloud.Cloud) bool {
+// isFirst reports whether nobody but this account, in this process, can have asked for a machine's VM.
+func (s *firsts) isFirst(m *infrav1.WindowsMachine, account cloud.Cloud) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one, ok := s.of[client.ObjectKeyFromObject(m)]
-	return ok && one.uid == m.UID && one.by != nil && one.by == by
+	entry, ok := s.machines[client.ObjectKeyFromObject(m)]
+	return ok && entry.uid == m.UID && entry.account != nil && entry.account == account
 }
 
 func (s *firsts) forget(key client.ObjectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.of, key)
+	delete(s.machines, key)
 }
 
-// untouched says that no controller of ours has written anything into an object that is still there.
+// untouched reports whether no controller of ours has written anything into an object that is still there.
 func untouched(m *infrav1.WindowsMachine) bool {
 	status := m.Status
 	status.ObservedGeneration = 0 // has a default

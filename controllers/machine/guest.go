@@ -37,7 +37,7 @@ func (r *Reconciler) readGuest(f *facts, vm cloud.VM) *cloud.VM {
 		return &vm
 	}
 	f.guest, f.unread = r.readObject(f)
-	if vm.Report != "" && !f.guest.has(plan.StateSucceeded, plan.StateFailed) { // the guest reached its host and not its cluster
+	if vm.Report != "" && !f.guest.isIn(plan.StateSucceeded, plan.StateFailed) { // the guest reached its host and not its cluster
 		f.guest, f.unread = readReport(vm.Report)
 	}
 	switch {
@@ -56,7 +56,7 @@ func (r *Reconciler) readObject(f *facts) (guest *guestReport, err error) {
 	cluster, machine := client.ObjectKeyFromObject(f.cluster), client.ObjectKeyFromObject(f.windows)
 	r.Ears.Report(cluster, f.config.Status.GuestReport, machine, func(text string) (boots bool) {
 		guest, err = readReport(text)
-		return !joined(f) || guest.has(plan.StateRunning, plan.StateRebooting)
+		return !joined(f) || guest.isIn(plan.StateRunning, plan.StateRebooting)
 	})
 	return guest, err
 }
@@ -112,7 +112,7 @@ func untilDue(f *facts, published infrav1.WindowsMachineStatus) time.Duration {
 	return max(0, published.LastGuestTime.Add(wait).Sub(f.now))
 }
 
-// underWay says whether a bootstrap or a start has not ended, or not begun.
+// underWay reports whether a bootstrap or a start has not ended, or not begun.
 func underWay(status infrav1.WindowsMachineStatus) bool {
 	bootstrap, boot := status.Bootstrap, status.LastBoot
 	bootstraps := bootstrap == nil || bootstrap.State == string(plan.StateRunning) || bootstrap.State == string(plan.StateRebooting)
@@ -127,69 +127,70 @@ func sooner(result ctrl.Result, heldBack time.Duration) ctrl.Result {
 	return result
 }
 
-// How many addresses the API takes, and how many we look at; a guest may tell any number.
+// How many addresses the API takes, and how many we look at; a guest may report any number.
 const (
 	maxAddresses = 32
-	maxTold      = 64
+	maxReported  = 64
 )
 
-// stillThere are the addresses that the guest tells, and those that it told before and has not replaced. An adapter that becomes
-// part of a vSwitch keeps its address, but VMware Tools do not tell it any more: image-builder has them leave out all vEthernet
-// adapters. A lease that ends is replaced, so an address stands until the running guest tells a new one of its family.
+// stillThere are the addresses that the guest reports, and those that it reported before and has not replaced. An adapter that
+// becomes part of a vSwitch keeps its address, but VMware Tools no longer report it: image-builder has them leave out all
+// vEthernet adapters. A lease that ends is replaced, so an address stands until the running guest reports a new one of its
+// family.
 func stillThere(f *facts, vm cloud.VM) []netip.Addr {
-	before, now := guestIPs(f.windows.Status.Addresses), guestIPs(vm.Addresses)
-	isNew := func(ip netip.Addr) bool { return !slices.Contains(before, ip) }
+	previous, current := guestIPs(f.windows.Status.Addresses), guestIPs(vm.Addresses)
+	isNew := func(ip netip.Addr) bool { return !slices.Contains(previous, ip) }
 	isGone := func(ip netip.Addr) bool {
-		replaced := func(by netip.Addr) bool { return isNew(by) && by.Is4() == ip.Is4() }
-		return !slices.Contains(now, ip) && slices.ContainsFunc(now, replaced)
+		replaced := func(successor netip.Addr) bool { return isNew(successor) && successor.Is4() == ip.Is4() }
+		return !slices.Contains(current, ip) && slices.ContainsFunc(current, replaced)
 	}
-	kept := slices.DeleteFunc(slices.Clone(before), isGone)
-	unseen := func(ip netip.Addr) bool { return !slices.Contains(now, ip) }
+	kept := slices.DeleteFunc(slices.Clone(previous), isGone)
+	unseen := func(ip netip.Addr) bool { return !slices.Contains(current, ip) }
 	if vm.State != cloud.Running || !slices.ContainsFunc(kept, unseen) {
-		return now
+		return current
 	}
-	return append(kept, slices.DeleteFunc(now, func(ip netip.Addr) bool { return !isNew(ip) })...)
+	return append(kept, slices.DeleteFunc(current, func(ip netip.Addr) bool { return !isNew(ip) })...)
 }
 
-// addressesOf are the machine's name, its addresses from pools, and then what else the guest tells: a guest cannot take the place
-// of what we know, and it has no address that belongs to another machine or to the Cluster's endpoint. If all its adapters have
-// their addresses from pools, it has no other.
-func addressesOf(f *facts, told []netip.Addr) []clusterv1.MachineAddress {
-	all := []clusterv1.MachineAddress{
+// addressesOf are the machine's name, its addresses from pools, and then what else the guest reports: a guest cannot take the
+// place of what we know, and it has no address that belongs to another machine or to the Cluster's endpoint. If all its adapters
+// have their addresses from pools, it has no other.
+func addressesOf(f *facts, reported []netip.Addr) []clusterv1.MachineAddress {
+	addresses := []clusterv1.MachineAddress{
 		{Type: clusterv1.MachineHostName, Address: f.identity.Name},
 		{Type: clusterv1.MachineInternalDNS, Address: f.identity.Name},
 	}
-	known := fromPools(f.windows.Status.NetworkInterfaces)
-	for _, ip := range known {
-		all = append(all, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
+	pooled := fromPools(f.windows.Status.NetworkInterfaces)
+	for _, ip := range pooled {
+		addresses = append(addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
 	}
-	if len(known) > 0 && onlyPools(f.windows.Spec.VSphere) {
-		return all
+	if len(pooled) > 0 && onlyPools(f.windows.Spec.VSphere) {
+		return addresses
 	}
-	not := append(slices.Concat(known, f.rivals), endpoint(f.cluster))
-	for _, ip := range told {
-		if !slices.Contains(not, ip) {
-			all = append(all, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
-			not = append(not, ip)
+	excluded := append(slices.Concat(pooled, f.rivals), endpoint(f.cluster))
+	for _, ip := range reported {
+		if !slices.Contains(excluded, ip) {
+			addresses = append(addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
+			excluded = append(excluded, ip)
 		}
 	}
-	return all[:min(len(all), maxAddresses)]
+	return addresses[:min(len(addresses), maxAddresses)]
 }
 
 // fromPools are the addresses that the pools gave.
 func fromPools(interfaces []infrav1.MachineNetworkInterface) []netip.Addr {
-	var all []netip.Addr
+	var ips []netip.Addr
 	for _, adapter := range interfaces {
 		for _, address := range adapter.Addresses {
 			if prefix, err := netip.ParsePrefix(address.Address); err == nil {
-				all = append(all, prefix.Addr())
+				ips = append(ips, prefix.Addr())
 			}
 		}
 	}
-	return all
+	return ips
 }
 
-// onlyPools says whether no adapter has its address from elsewhere, such as DHCP.
+// onlyPools reports whether no adapter has its address from elsewhere, such as DHCP.
 func onlyPools(vm *infrav1.VSphereVM) bool {
 	return vm != nil && !slices.ContainsFunc(vm.NetworkInterfaces, func(adapter infrav1.VSphereNetworkInterface) bool {
 		return len(adapter.AddressesFromPools) == 0
@@ -197,16 +198,16 @@ func onlyPools(vm *infrav1.VSphereVM) bool {
 }
 
 // guestIPs are the IP addresses that a guest may be reached at.
-func guestIPs(told []clusterv1.MachineAddress) []netip.Addr {
-	var all []netip.Addr
-	for _, one := range told[:min(len(told), maxTold)] {
-		ip, _ := netip.ParseAddr(one.Address) // what does not parse is no address of any kind
+func guestIPs(addresses []clusterv1.MachineAddress) []netip.Addr {
+	var ips []netip.Addr
+	for _, address := range addresses[:min(len(addresses), maxReported)] {
+		ip, _ := netip.ParseAddr(address.Address) // what does not parse is no address of any kind
 		ip = ip.Unmap()
-		if one.Type == clusterv1.MachineInternalIP && ip.Zone() == "" && ip.IsGlobalUnicast() {
-			all = append(all, ip)
+		if address.Type == clusterv1.MachineInternalIP && ip.Zone() == "" && ip.IsGlobalUnicast() {
+			ips = append(ips, ip)
 		}
 	}
-	return all
+	return ips
 }
 
 func endpoint(cluster *clusterv1.Cluster) netip.Addr {
@@ -217,11 +218,11 @@ func endpoint(cluster *clusterv1.Cluster) netip.Addr {
 	return ip.Unmap()
 }
 
-// findRivals reads which of the addresses that the guest tells belong to others.
+// findRivals reads which of the addresses that the guest reports belong to others.
 func (r *Reconciler) findRivals(ctx context.Context, f *facts) (err error) {
 	if f.vm != nil {
-		told := slices.Concat(guestIPs(f.vm.Addresses), guestIPs(f.windows.Status.Addresses))
-		f.rivals, err = r.Pools.Others(ctx, f.windows, told)
+		reported := slices.Concat(guestIPs(f.vm.Addresses), guestIPs(f.windows.Status.Addresses))
+		f.rivals, err = r.Pools.Others(ctx, f.windows, reported)
 	}
 	return err
 }

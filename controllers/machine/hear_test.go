@@ -37,7 +37,7 @@ func TestLogCause(t *testing.T) {
 	} {
 		var lines []string
 		ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
-		f := &facts{before: machineWith(c.was), windows: machineWith(c.now)}
+		f := &facts{original: machineWith(c.was), windows: machineWith(c.now)}
 		if c.says != "" {
 			f.windows.Status.Conditions[0].Message = c.says
 		}

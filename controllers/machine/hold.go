@@ -15,12 +15,12 @@ func (r *Reconciler) ownIdentityOf(windows *infrav1.WindowsMachine) client.Objec
 	if _, ok := r.provider(windows).(cloud.Placer); !ok {
 		return client.ObjectKey{}
 	}
-	ref, at := windows.Spec.IdentityRef, windows.Status.Azure
+	ref, placement := windows.Spec.IdentityRef, windows.Status.Azure
 	switch {
 	case ref.Kind == infrav1.IdentityAzureCluster:
 		return client.ObjectKey{Namespace: windows.Namespace, Name: ref.Name}
-	case ref.Name == "" && at != nil && at.Identity.Namespace == windows.Namespace:
-		return client.ObjectKey{Namespace: windows.Namespace, Name: at.Identity.Name}
+	case ref.Name == "" && placement != nil && placement.Identity.Namespace == windows.Namespace:
+		return client.ObjectKey{Namespace: windows.Namespace, Name: placement.Identity.Name}
 	}
 	return client.ObjectKey{}
 }
@@ -33,13 +33,13 @@ func (r *Reconciler) freeSecret(_ context.Context, f *facts) error {
 		windows = f.windows.DeepCopy()
 		windows.Status.Azure = f.recalled
 	}
-	own := r.ownIdentityOf(windows)
-	if own.Name != "" {
-		if _, err := r.Identities.Proof(own, client.ObjectKeyFromObject(windows)); err != nil {
+	identity := r.ownIdentityOf(windows)
+	if identity.Name != "" {
+		if _, err := r.Identities.Proof(identity, client.ObjectKeyFromObject(windows)); err != nil {
 			return err
 		}
 	}
-	if err := r.Credentials.Free(windows); err != nil || own.Name == "" {
+	if err := r.Credentials.Free(windows); err != nil || identity.Name == "" {
 		return err
 	}
 	return r.Held.Free(windows)

@@ -11,8 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// recall finds out with whose rights a machine was managed that lost its status, as in a move, and is deleted before its next
-// look. Its Cluster says so; a machine that names an identity needs no Cluster for it.
+// recall looks up the rights by which a machine was managed that has lost its status, as in a move, and is deleted before its
+// next reconcile. They come from its Cluster; a machine that names an identity needs no Cluster for that.
 func (r *Reconciler) recall(ctx context.Context, f *facts) error {
 	placer, ok := r.provider(f.windows).(cloud.Placer)
 	if !ok || f.windows.Status.Azure != nil {
@@ -32,10 +32,10 @@ func lastResort(err error) error {
 	if !ok || !aboutRights[stop.Reason] || errors.Is(err, phase.ErrAwaited) {
 		return err
 	}
-	told := *stop
-	told.Message += fmt.Sprintf(". Without these rights the VM cannot be deleted: if there are none, delete it by hand, with its "+
+	final := *stop
+	final.Message += fmt.Sprintf(". Without these rights the VM cannot be deleted: if there are none, delete it by hand, with its "+
 		"disks and network interfaces, and then remove the finalizer %s", infrav1.MachineFinalizer)
-	return &told
+	return &final
 }
 
 // aboutRights are the reasons why an identity does not serve.

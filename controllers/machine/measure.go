@@ -20,10 +20,10 @@ func measure(f *facts) {
 	if f.machine == nil || movedHere(f) {
 		return
 	}
-	if !ran(f.before) && ran(f.windows) {
+	if !ran(f.original) && ran(f.windows) {
 		metrics.Made(cloudOf(f.windows), f.now.Sub(wish(f)))
 	}
-	if isNew(f, hasNode) && !conditions.IsTrue(f.before, infrav1.BootstrapSucceededCondition) {
+	if isNew(f, hasNode) && !conditions.IsTrue(f.original, infrav1.BootstrapSucceededCondition) {
 		running := conditions.Get(f.windows, infrav1.VMRunningCondition)
 		metrics.Joined(f.now.Sub(running.LastTransitionTime.Time))
 	}
@@ -37,39 +37,39 @@ func measure(f *facts) {
 	}
 }
 
-// isNew says whether something is true of the object, and was not true of it before.
-func isNew(f *facts, of func(*infrav1.WindowsMachine) bool) bool {
-	return of(f.windows) && !of(f.before)
+// isNew reports whether something is true of the object, and was not true of it before.
+func isNew(f *facts, holds func(*infrav1.WindowsMachine) bool) bool {
+	return holds(f.windows) && !holds(f.original)
 }
 
-// movedHere says whether the Machine knows of a VM that the status does not: a move takes the status away.
-func movedHere(f *facts) bool { return !ran(f.before) && f.machine.Spec.ProviderID != "" }
+// movedHere reports whether the Machine knows of a VM that the status does not: a move takes the status away.
+func movedHere(f *facts) bool { return !ran(f.original) && f.machine.Spec.ProviderID != "" }
 
 func ran(m *infrav1.WindowsMachine) bool {
 	return ptr.Deref(m.Status.Initialization.Provisioned, false)
 }
 
-// hasNode says whether a Node has joined for a VM that runs.
+// hasNode reports whether a Node has joined for a VM that runs.
 func hasNode(m *infrav1.WindowsMachine) bool { return m.Status.NodeName != "" && ran(m) }
 
 func bootstrapFailed(m *infrav1.WindowsMachine) bool {
 	return conditions.IsFalse(m, infrav1.BootstrapSucceededCondition)
 }
 
-// guestEnded says whether the guest is through with its bootstrap, well or not.
+// guestEnded reports whether the guest is through with its bootstrap, well or not.
 func guestEnded(m *infrav1.WindowsMachine) bool {
-	told := m.Status.Bootstrap
-	return told != nil && (told.State == string(plan.StateSucceeded) || told.State == string(plan.StateFailed))
+	progress := m.Status.Bootstrap
+	return progress != nil && (progress.State == string(plan.StateSucceeded) || progress.State == string(plan.StateFailed))
 }
 
 // wish is when the VM could be asked for: the machine was there, and so was its user data, which waits for the control plane.
 func wish(f *facts) time.Time {
-	since := f.windows.CreationTimestamp.Time
+	start := f.windows.CreationTimestamp.Time
 	data := conditions.Get(f.config, bootstrapv1.DataSecretAvailableCondition)
-	if data != nil && data.LastTransitionTime.After(since) {
-		since = data.LastTransitionTime.Time
+	if data != nil && data.LastTransitionTime.After(start) {
+		start = data.LastTransitionTime.Time
 	}
-	return since
+	return start
 }
 
 // cloudOf is the label of the cloud that has the VM.

@@ -49,7 +49,7 @@ func (l *measuredLife) look(later time.Duration, change ...func(*facts)) measure
 	one := func() *facts {
 		f := world(change...)
 		f.now, f.machine, f.config = l.now, l.machine, l.config
-		f.before, f.windows = l.windows.DeepCopy(), l.windows.DeepCopy()
+		f.original, f.windows = l.windows.DeepCopy(), l.windows.DeepCopy()
 		if f.vm != nil && f.vm.State != cloud.Running {
 			end = phase.Wait(phase.VM, infrav1.ProvisioningReason, "cloning")
 		}
@@ -164,5 +164,5 @@ func TestWish(t *testing.T) {
 		}}
 		expect.Same(t, "with a config", want, wish(f))
 	}
-	measure(&facts{windows: f.windows, before: f.windows}) // of no Machine: nothing to measure
+	measure(&facts{windows: f.windows, original: f.windows}) // of no Machine: nothing to measure
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// offs are the reasons of a VM that exists but does not run.
-var offs = map[string]bool{
+// notRunningReasons are the reasons of a VM that exists but does not run.
+var notRunningReasons = map[string]bool{
 	infrav1.VMNotRunningReason: true, infrav1.VMEvictedReason: true, infrav1.VMDeallocatedReason: true,
 }
 
-// off waits for a VM that does not run: only people start it again, or the cloud.
-func off(vm string, why cloud.Why) error {
-	switch why {
+// notRunning waits for a VM that does not run: only people start it again, or the cloud.
+func notRunning(vm string, cause cloud.Why) error {
+	switch cause {
 	case cloud.Evicted:
 		return phase.Wait(phase.VM, infrav1.VMEvictedReason,
 			"VM %s was evicted: the cloud took its place for others; delete the Machine to get a new VM, or start it later", vm)

@@ -18,7 +18,7 @@ func TestOff(t *testing.T) {
 	} {
 		t.Run(reason+string(why), func(t *testing.T) {
 			f := world(was(running), vm(cloud.Stopped, running))
-			stop := off("m-abc", why)
+			stop := notRunning("m-abc", why)
 			report(f, stop)
 			expect.Same(t, "phase", infrav1.PhaseStopped, f.windows.Status.Phase)
 			expect.Same(t, "Ready", "False "+reason, short(f.windows, infrav1.ReadyCondition))

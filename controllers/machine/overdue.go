@@ -24,53 +24,53 @@ const (
 	// which take minutes.
 	grace = 15 * time.Minute
 
-	// nodeLimit is how long Cluster API may take to find the Node of a guest that reported success. It takes seconds; but it says
-	// only after 5 minutes that it cannot reach the workload cluster, and then we wait for it.
+	// nodeLimit is how long Cluster API may take to find the Node of a guest that reported success. It takes seconds; but only after
+	// 5 minutes does it report that it cannot reach the workload cluster, and then we wait for it.
 	nodeLimit = 10 * time.Minute
 
 	// cniLimit is how long the CNI of a Node may take: its DaemonSet is pulled first. A MachineHealthCheck gives it twice that.
 	cniLimit = 15 * time.Minute
 )
 
-// overdue says whether a guest should have reported, or brought its Node, by now.
+// overdue reports whether a guest should have reported, or brought its Node, by now.
 func overdue(f *facts) bool {
 	if f.vm == nil || !runs(f) {
-		// The cloud did not answer, or the guest cannot say anything: what was said last stands.
+		// The cloud did not answer, or the guest cannot report: the last condition stands.
 		switch conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition) {
 		case infrav1.GuestSilentReason, infrav1.BootstrapOverdueReason, infrav1.NodeMissingReason:
 			return true
 		}
 		return false
 	}
-	at := due(f)
-	return !at.IsZero() && !f.now.Before(at)
+	deadline := due(f)
+	return !deadline.IsZero() && !f.now.Before(deadline)
 }
 
 // due is the time by which the guest must report again, or its Node be found: the guest gives up by itself when its limit has
 // passed. It is zero when nothing more is to come, or when the limit is not known. The VM runs.
 func due(f *facts) time.Time {
-	told, limit := f.windows.Status.Bootstrap, limitOf(f)
-	if joined(f) || said(f, plan.StateFailed) {
+	progress, limit := f.windows.Status.Bootstrap, limitOf(f)
+	if joined(f) || hasReported(f, plan.StateFailed) {
 		return time.Time{}
 	}
-	since := conditions.Get(f.windows, infrav1.VMRunningCondition).LastTransitionTime.Time
-	if told != nil && told.LastReportTime.After(since) {
-		since = told.LastReportTime.Time
+	start := conditions.Get(f.windows, infrav1.VMRunningCondition).LastTransitionTime.Time
+	if progress != nil && progress.LastReportTime.After(start) {
+		start = progress.LastReportTime.Time
 	}
 	switch {
-	case said(f, plan.StateSucceeded) && looksForNode(f):
+	case hasReported(f, plan.StateSucceeded) && looksForNode(f):
 		limit = nodeLimit
-	case said(f, plan.StateSucceeded), limit == 0:
+	case hasReported(f, plan.StateSucceeded), limit == 0:
 		return time.Time{}
-	case told == nil:
+	case progress == nil:
 		limit += grace
 	default:
-		limit = max(0, limit-elapsed(told)) + grace
+		limit = max(0, limit-elapsed(progress)) + grace
 	}
-	return since.Add(limit / time.Duration(max(1, f.speed)))
+	return start.Add(limit / time.Duration(max(1, f.speed)))
 }
 
-// looksForNode says whether Cluster API can see the Nodes of the workload cluster. If it cannot, no new Machine would help.
+// looksForNode reports whether Cluster API can see the Nodes of the workload cluster. If it cannot, no new Machine would help.
 func looksForNode(f *facts) bool {
 	switch conditions.GetReason(f.machine, clusterv1.MachineNodeHealthyCondition) {
 	case clusterv1.MachineNodeConnectionDownReason, clusterv1.MachineNodeInternalErrorReason:
@@ -81,17 +81,17 @@ func looksForNode(f *facts) bool {
 
 // nextLook is when to look again without being woken; zero means that a watch wakes us.
 func nextLook(f *facts) time.Duration {
-	var after time.Duration
+	var delay time.Duration
 	if !joined(f) || f.kept != nil {
-		after = reread
+		delay = reread
 	}
-	if rest := due(f).Sub(f.now); rest > 0 && rest < after { // nothing is due once it joined
-		after = rest
+	if rest := due(f).Sub(f.now); rest > 0 && rest < delay { // nothing is due once it joined
+		delay = rest
 	}
-	if rest := cniDue(f).Sub(f.now); rest > 0 && (after == 0 || rest < after) {
-		after = rest
+	if rest := cniDue(f).Sub(f.now); rest > 0 && (delay == 0 || rest < delay) {
+		delay = rest
 	}
-	return after
+	return delay
 }
 
 // cniDue is the time by which the CNI of a Node must have come; zero when the Node has one, or nothing is known of that.
@@ -103,7 +103,7 @@ func cniDue(f *facts) time.Time {
 	return health.LastTransitionTime.Add(cniLimit / time.Duration(max(1, f.speed)))
 }
 
-// nodeHealthOf is what Cluster API says of the Node. It repeats what the Node says, so that we need not read that.
+// nodeHealthOf is Cluster API's condition of the Node. It repeats the Node's own conditions, so that we need not read the Node.
 func nodeHealthOf(f *facts) *metav1.Condition {
 	if !joined(f) {
 		return nil
@@ -111,17 +111,17 @@ func nodeHealthOf(f *facts) *metav1.Condition {
 	return conditions.Get(f.machine, clusterv1.MachineNodeHealthyCondition)
 }
 
-// cniMissing matches what a kubelet says of its Node while containerd has loaded no CNI configuration: "container runtime network
-// not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
-// (kubernetes v1.36.3, pkg/kubelet/kubelet.go; containerd, internal/cri/server/status.go).
+// cniMissing matches the kubelet's message about its Node while containerd has loaded no CNI configuration: "container runtime
+// network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not
+// initialized" (kubernetes v1.36.3, pkg/kubelet/kubelet.go; containerd, internal/cri/server/status.go).
 var cniMissing = regexp.MustCompile(`reason:NetworkPluginNotReady\b|cni plugin not initialized`)
 
 func lacksCNI(health *metav1.Condition) bool {
 	return health != nil && health.Status == metav1.ConditionFalse && cniMissing.MatchString(health.Message)
 }
 
-// cniCondition tells that the CNI of a Node does not come. It is nil while nothing is known, and what was said last stands; and
-// for a machine whose Node never lacked one for that long.
+// cniCondition is false when the CNI of a Node does not come. It is nil while nothing is known, and then the last condition
+// stands; and for a machine whose Node never lacked a CNI for that long.
 func cniCondition(f *facts) *metav1.Condition {
 	c := metav1.Condition{Type: infrav1.CNIReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.CNINotReadyReason}
 	health, due := nodeHealthOf(f), cniDue(f)
@@ -162,17 +162,17 @@ func limitOf(f *facts) time.Duration {
 	return bootstrap.Deadline(f.config.Spec)
 }
 
-// runs says whether the VM runs, as far as we know.
+// runs reports whether the VM runs, as far as we know.
 func runs(f *facts) bool { return conditions.IsTrue(f.windows, infrav1.VMRunningCondition) }
 
 func joined(f *facts) bool { return owner.Joined(f.machine) }
 
-// nodeDeleted says whether Cluster API misses a Node that had joined. While the machine is deleted, Nodes go by themselves.
+// nodeDeleted reports whether Cluster API misses a Node that had joined. While the machine is deleted, Nodes go by themselves.
 func nodeDeleted(f *facts) bool {
 	gone := joined(f) &&
 		conditions.GetReason(f.machine, clusterv1.MachineNodeHealthyCondition) == clusterv1.MachineNodeDeletedReason
-	told := conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition) == infrav1.NodeDeletedReason
-	return gone && (told || !deleting(f))
+	reported := conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition) == infrav1.NodeDeletedReason
+	return gone && (reported || !deleting(f))
 }
 
 // nodeName is the name of the Node that there is.
@@ -183,8 +183,8 @@ func nodeName(f *facts) string {
 	return f.machine.Status.NodeRef.Name
 }
 
-// said says whether the guest's last report has this state.
-func said(f *facts, state plan.State) bool {
+// hasReported reports whether the guest's last report has this state.
+func hasReported(f *facts, state plan.State) bool {
 	return f.windows.Status.Bootstrap != nil && f.windows.Status.Bootstrap.State == string(state)
 }
 

@@ -40,7 +40,7 @@ func (r *Reconciler) owned(_ context.Context, f *facts) error {
 	return nil
 }
 
-// leaving says that the Machine is being deleted. Its hooks may keep this object for a long time after that, but no VM is
+// leaving reports whether the Machine is being deleted. Its hooks may keep this object for a long time after that, but no VM is
 // made for it any more.
 func leaving(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
 
@@ -51,16 +51,16 @@ func noVM(f *facts) error {
 // recordIdentity writes down who the VM will be before we ask the cloud for anything. After a crash, a restore or a move
 // everything starts from it, and the node's kubelet configuration contains it.
 func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
-	before := f.windows.DeepCopy()
+	original := f.windows.DeepCopy()
 	f.windows.Spec.ProviderID = f.identity.ProviderID
-	return r.patch(ctx, f, before)
+	return r.patch(ctx, f, original)
 }
 
 // hold keeps the object for as long as there may be a VM, and writes down on which server. Before that it may go freely: a
 // machine whose account never answered has nothing to clean up and must not need the account for it.
 func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	added := controllerutil.AddFinalizer(f.windows, infrav1.MachineFinalizer)
-	if err := r.patch(ctx, f, f.before); err != nil {
+	if err := r.patch(ctx, f, f.original); err != nil {
 		return err
 	}
 	r.firsts.held(f.windows, f.cloud, added)
@@ -69,12 +69,12 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 
 // patch writes spec and metadata if they changed. It fails if the object is gone, unless we have just released it: nothing
 // would ever remove a VM made for an object that is gone.
-func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) error {
-	if before.Spec.ProviderID == f.windows.Spec.ProviderID && len(before.Finalizers) == len(f.windows.Finalizers) &&
-		maps.Equal(before.Annotations, f.windows.Annotations) {
+func (r *Reconciler) patch(ctx context.Context, f *facts, original *infrav1.WindowsMachine) error {
+	if original.Spec.ProviderID == f.windows.Spec.ProviderID && len(original.Finalizers) == len(f.windows.Finalizers) &&
+		maps.Equal(original.Annotations, f.windows.Annotations) {
 		return nil
 	}
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, f.windows, lock)
 	if f.released {
 		err = client.IgnoreNotFound(err)
@@ -82,13 +82,13 @@ func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.Window
 	if err != nil {
 		return fmt.Errorf("patch windowsmachine: %w", err)
 	}
-	r.firsts.wrote(before)
-	f.before = f.windows.DeepCopy()
+	r.firsts.wrote(original)
+	f.original = f.windows.DeepCopy()
 	return nil
 }
 
-// place writes down where the VM goes, once and before the identity that follows from it. Status is lost in a move: then the
-// answer is what the identity says, and what the Cluster's infrastructure object says of the rest by then.
+// place writes down where the VM goes, once and before the identity that follows from it. A move loses the status: then the place
+// follows from the identity, and the rest from the Cluster's infrastructure object as it is by then.
 func (r *Reconciler) place(ctx context.Context, f *facts) (err error) {
 	placer, places := r.provider(f.windows).(cloud.Placer)
 	if !places || f.windows.Status.Azure != nil {
@@ -100,7 +100,7 @@ func (r *Reconciler) place(ctx context.Context, f *facts) (err error) {
 	if err := r.write(ctx, f); err != nil {
 		return err
 	}
-	f.before = f.windows.DeepCopy()
+	f.original = f.windows.DeepCopy()
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	}
 	named := f.windows.DeepCopy()
 	named.Spec.ProviderID = f.identity.ProviderID
-	f.own = r.isOwn(named)
+	f.derived = r.isOwn(named)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 	return nil
 }
 
-// ready waits for everything that a new VM needs. What a person must mend is told before what comes by itself.
+// ready waits for everything that a new VM needs. What a person must mend is reported before what comes by itself.
 func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	switch provisioned := ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false); {
 	case f.machine.Spec.Bootstrap.DataSecretName == nil && (provisioned || conditions.IsTrue(f.config, infrav1.StalledCondition)):
@@ -167,8 +167,8 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	return r.linuxFirst(ctx, f)
 }
 
-// linuxFirst waits until Linux can carry the Cluster. Where others make the user data, nobody but the machine tells what the
-// cluster did not show; nobody else ever tells that the policies cannot be there.
+// linuxFirst waits until Linux can carry the Cluster. Where other providers make the user data, only the machine can warn of what
+// the cluster did not show; and only the machine ever warns that the policies cannot be there.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	config := configOf(f)
 	gate := linux.Gate{Workload: r.Workload, Cache: r.Client, Policies: r.Policies, Now: r.Now}
@@ -218,7 +218,7 @@ var waitsForUs = map[string]bool{
 	bootstrapv1.DeletingReason: true,
 }
 
-// hadVM says whether the machine's VM was there once: it gets no second one. The Machine knows it too, because a move loses
+// hadVM reports whether the machine's VM was there once: it gets no second one. The Machine knows it too, because a move loses
 // our status.
 func hadVM(f *facts) bool {
 	return ptr.Deref(f.windows.Status.Initialization.Provisioned, false) || f.machine != nil && f.machine.Spec.ProviderID != ""
@@ -254,7 +254,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	case cloud.Running:
 		return nil
 	case cloud.Stopped:
-		return off(f.identity.Name, vm.Why)
+		return notRunning(f.identity.Name, vm.Why)
 	default:
 		return phase.WaitFor(reread, infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
 	}
@@ -298,23 +298,23 @@ func (r *Reconciler) noteRemoved(ctx context.Context, f *facts) error {
 	if !f.going {
 		return nil
 	}
-	before := f.windows.DeepCopy()
+	original := f.windows.DeepCopy()
 	metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.RemovedAnnotation, deletionOf(f))
-	return r.patch(ctx, f, before)
+	return r.patch(ctx, f, original)
 }
 
-// removed says that nothing is left of the VM. What another deletion left, such as in a backup, does not count.
+// removed reports whether nothing is left of the VM. What another deletion left, such as in a backup, does not count.
 func removed(f *facts) bool { return f.windows.Annotations[infrav1.RemovedAnnotation] == deletionOf(f) }
 
 func deletionOf(f *facts) string { return f.windows.DeletionTimestamp.UTC().Format(time.RFC3339) }
 
 // release lets the object go.
 func (r *Reconciler) release(ctx context.Context, f *facts) error {
-	before := f.windows.DeepCopy()
+	original := f.windows.DeepCopy()
 	controllerutil.RemoveFinalizer(f.windows, infrav1.MachineFinalizer)
 	f.released = true
 	r.consoles.forget(f)
-	if err := r.patch(ctx, f, before); err != nil {
+	if err := r.patch(ctx, f, original); err != nil {
 		return err
 	}
 	switch log := ctrl.LoggerFrom(ctx).WithValues("vm", f.identity.Name); {

@@ -90,7 +90,7 @@ func (s *phaseStage) read(t *testing.T) *facts {
 	t.Helper()
 	f := world()
 	expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "m"}, f.windows))
-	f.before = f.windows.DeepCopy()
+	f.original = f.windows.DeepCopy()
 	return f
 }
 

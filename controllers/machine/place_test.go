@@ -44,7 +44,7 @@ func (p placing) As(cloud.Grant) cloud.Provider { return p }
 func placed(location string) func(*facts) {
 	return func(f *facts) {
 		f.windows.Spec.Azure = &infrav1.AzureVM{Location: location}
-		f.before = f.windows.DeepCopy()
+		f.original = f.windows.DeepCopy()
 	}
 }
 
@@ -57,7 +57,7 @@ func TestPlaceOnce(t *testing.T) {
 	asked := 0
 	r := &Reconciler{Client: api, Live: api, Azure: placing{asked: &asked}}
 	expect.OK(t, api.Get(t.Context(), client.ObjectKeyFromObject(f.windows), f.windows))
-	f.before = f.windows.DeepCopy()
+	f.original = f.windows.DeepCopy()
 	expect.OK(t, r.place(t.Context(), f))
 	stored := &infrav1.WindowsMachine{}
 	expect.OK(t, api.Get(t.Context(), client.ObjectKeyFromObject(f.windows), stored))

@@ -33,8 +33,8 @@ type guestReport struct {
 	Updated   string // the day of its last update
 }
 
-// has says whether there is a report with one of these states.
-func (g *guestReport) has(states ...plan.State) bool {
+// isIn reports whether there is a report with one of these states.
+func (g *guestReport) isIn(states ...plan.State) bool {
 	return g != nil && slices.Contains(states, plan.State(g.Bootstrap.State))
 }
 
@@ -50,7 +50,7 @@ func readReport(report string) (*guestReport, error) {
 	}
 	progress := infrav1.BootstrapProgress{
 		State:          string(r.State),
-		Phase:          cloud.Clean(toldPhase(r.Phase), maxName),
+		Phase:          cloud.Clean(phaseText(r.Phase), maxName),
 		Step:           cloud.Clean(cleanName(r.Step), maxName),
 		Reason:         reasonOf(r.State, r.Reason, infrav1.BootstrapFailedReason),
 		Message:        cloud.Clean(r.Message, maxMessage),
@@ -75,8 +75,8 @@ func dayOf(text string) string {
 	return day.Format(time.DateOnly)
 }
 
-// toldPhase leaves out the numbers where the guest told none.
-func toldPhase(p plan.ReportPhase) string {
+// phaseText leaves out the numbers where the guest reported none.
+func phaseText(p plan.ReportPhase) string {
 	name := cleanName(p.Name)
 	if p.Of == 0 {
 		return name
@@ -97,13 +97,13 @@ func reasonOf(state plan.State, reason, unknown string) string {
 
 // durationsOf lists the phases that we know, in their order, so that a guest cannot invent any.
 func durationsOf(durations map[string]int) []infrav1.PhaseDuration {
-	var all []infrav1.PhaseDuration
+	var phases []infrav1.PhaseDuration
 	for _, name := range bootstrap.PhaseNames() {
-		if took, over := durations[name]; over {
-			all = append(all, infrav1.PhaseDuration{Phase: name, Seconds: new(seconds(took))})
+		if took, ok := durations[name]; ok {
+			phases = append(phases, infrav1.PhaseDuration{Phase: name, Seconds: new(seconds(took))})
 		}
 	}
-	return all
+	return phases
 }
 
 func bootOf(boot *plan.ReportBoot) *infrav1.BootResult {
@@ -133,14 +133,14 @@ func takeOver(status *infrav1.WindowsMachineStatus, guest guestReport, now metav
 	if guest.LastBoot != nil {
 		status.LastBoot = guest.LastBoot
 	}
-	known := status.Bootstrap
-	if known != nil && guest.LastBoot != nil && guest.LastBoot.State == string(plan.StateRunning) {
+	published := status.Bootstrap
+	if published != nil && guest.LastBoot != nil && guest.LastBoot.State == string(plan.StateRunning) {
 		return // while a node runs its everyBoot phases, it reports their phase and durations, not those of its bootstrap
 	}
-	if known != nil {
-		same := guest.Bootstrap
-		same.LastReportTime, same.ElapsedSeconds = known.LastReportTime, known.ElapsedSeconds
-		if equality.Semantic.DeepEqual(same, *known) {
+	if published != nil {
+		candidate := guest.Bootstrap
+		candidate.LastReportTime, candidate.ElapsedSeconds = published.LastReportTime, published.ElapsedSeconds
+		if equality.Semantic.DeepEqual(candidate, *published) {
 			return
 		}
 	}
@@ -155,11 +155,11 @@ func cleanAll(lines []string, limit int) []string {
 	if len(lines) > maxLines {
 		lines = lines[len(lines)-maxLines:]
 	}
-	var all []string
+	var cleaned []string
 	for _, line := range lines {
-		all = append(all, cloud.Clean(line, limit))
+		cleaned = append(cleaned, cloud.Clean(line, limit))
 	}
-	return all
+	return cleaned
 }
 
 // cleanName leaves only what names of phases and steps have: they stand in our sentences without quotes, so a guest could go on

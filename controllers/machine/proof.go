@@ -27,18 +27,18 @@ func (r *Reconciler) indexIdentities(ctx context.Context, mgr ctrl.Manager) erro
 	return mgr.GetFieldIndexer().IndexField(ctx, &infrav1.WindowsMachine{}, byIdentity, r.identitiesOf)
 }
 
-func (r *Reconciler) identitiesOf(o client.Object) (all []string) {
+func (r *Reconciler) identitiesOf(o client.Object) (identities []string) {
 	windows, ok := o.(*infrav1.WindowsMachine)
 	if !ok || windows.Spec.ProviderID == "" {
 		return nil
 	}
 	if r.isOwn(windows) {
-		all = append(all, ownIdentity(windows))
+		identities = append(identities, ownIdentity(windows))
 	}
 	if isProved(windows) {
-		all = append(all, provedIdentity(windows))
+		identities = append(identities, provedIdentity(windows))
 	}
-	return all
+	return identities
 }
 
 func ownIdentity(windows *infrav1.WindowsMachine) string { return "own " + windows.Spec.ProviderID }
@@ -55,7 +55,7 @@ func provedIdentity(windows *infrav1.WindowsMachine) string {
 // with it is a copy. Where there is none, each machine with it has to prove its VM; and where two have the same proof, as after a
 // restore that copied the status, too, it proves nothing for either.
 func (r *Reconciler) compare(ctx context.Context, f *facts) (err error) {
-	if f.own {
+	if f.derived {
 		return nil
 	}
 	if f.copied, err = r.hasTwin(ctx, f.windows, ownIdentity(f.windows)); err != nil || !isProved(f.windows) {
@@ -71,8 +71,8 @@ func (r *Reconciler) hasTwin(ctx context.Context, windows *infrav1.WindowsMachin
 	if err := r.Client.List(ctx, &found, client.MatchingFields{byIdentity: entry}, client.Limit(2)); err != nil {
 		return false, fmt.Errorf("list windowsmachines by identity: %w", err)
 	}
-	return slices.ContainsFunc(found.Items, func(other infrav1.WindowsMachine) bool {
-		return client.ObjectKeyFromObject(&other) != client.ObjectKeyFromObject(windows)
+	return slices.ContainsFunc(found.Items, func(twin infrav1.WindowsMachine) bool {
+		return client.ObjectKeyFromObject(&twin) != client.ObjectKeyFromObject(windows)
 	}), nil
 }
 
@@ -91,31 +91,31 @@ func (r *Reconciler) refuseCopy(_ context.Context, f *facts) error {
 			"is this machine's, and then remove the finalizer %s from the WindowsMachine", f.identity.Name, infrav1.MachineFinalizer)
 }
 
-// nothingToRemove says that a machine with the identity of another one cannot have a VM: it goes without a call.
+// nothingToRemove reports whether a machine with the identity of another one cannot have a VM: it goes without a call.
 func nothingToRemove(f *facts) bool {
 	asked := isProved(f.windows) || f.windows.Annotations[infrav1.ServerAnnotation] != "" ||
 		f.windows.Status.Initialization.Provisioned != nil
 	return removed(f) || f.copied && !asked
 }
 
-// isOwn says that a machine's identity follows from the object's own name and UID, as the controllers make it.
+// isOwn reports whether a machine's identity follows from the object's own name and UID, as the controllers make it.
 func (r *Reconciler) isOwn(windows *infrav1.WindowsMachine) bool {
-	provider, own := r.provider(windows), windows.DeepCopy()
+	provider, clone := r.provider(windows), windows.DeepCopy()
 	if provider == nil {
 		return false
 	}
-	own.Spec.ProviderID = ""
-	identity, err := provider.Identify(own)
+	clone.Spec.ProviderID = ""
+	identity, err := provider.Identify(clone)
 	return err == nil && identity.ProviderID == windows.Spec.ProviderID
 }
 
-// isProved says that the status has the cloud's own ID of the machine's VM, and the server that gave it.
+// isProved reports whether the status has the cloud's own ID of the machine's VM, and the server that gave it.
 func isProved(windows *infrav1.WindowsMachine) bool {
 	record := recordOf(windows)
 	return record.VSphere.Reference != "" && record.VSphere.Server != "" || record.Azure.VMID != "" && record.Azure.Server != ""
 }
 
-// cloudMachine is what the cloud is told of the machine.
+// cloudMachine is the machine as the cloud gets it.
 func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
 	m := cloud.Machine{
 		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
@@ -128,7 +128,7 @@ func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
 	return m
 }
 
-// placeOf says where the VM goes. A Machine that is gone already wants nothing.
+// placeOf is where the VM goes. A Machine that is already gone asks for no failure domain.
 func placeOf(f *facts) cloud.Place {
 	place := cloud.Place{Azure: f.windows.Status.Azure}
 	if f.machine != nil {
@@ -140,7 +140,7 @@ func placeOf(f *facts) cloud.Place {
 // proofOf is what is known of the machine that can prove which VM is its own.
 func (r *Reconciler) proofOf(f *facts) cloud.Proof {
 	proof := cloud.Proof{
-		Own: f.own, Digest: f.digest, TookOver: r.TookOver,
+		Own: f.derived, Digest: f.digest, TookOver: r.TookOver,
 		Vouched: f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID,
 	}
 	if !f.contested {
@@ -149,7 +149,7 @@ func (r *Reconciler) proofOf(f *facts) cloud.Proof {
 	switch {
 	case hadVM(f):
 		proof.Asked = cloud.Existed
-	case r.firsts.has(f.windows, f.cloud):
+	case r.firsts.isFirst(f.windows, f.cloud):
 		proof.Asked = cloud.NeverAsked
 	}
 	return proof
@@ -158,8 +158,8 @@ func (r *Reconciler) proofOf(f *facts) cloud.Proof {
 // readDigest reads the user data of a machine that a move or a restore gave another UID, until its VM is proved: they are in a
 // Secret that moves along, and its VM has their digest.
 func (r *Reconciler) readDigest(ctx context.Context, f *facts) error {
-	known := f.own || isProved(f.windows) && !f.contested
-	if known || f.machine == nil || f.machine.Spec.Bootstrap.DataSecretName == nil {
+	proved := f.derived || isProved(f.windows) && !f.contested
+	if proved || f.machine == nil || f.machine.Spec.Bootstrap.DataSecretName == nil {
 		return nil
 	}
 	var secret corev1.Secret
@@ -175,30 +175,30 @@ func (r *Reconciler) readDigest(ctx context.Context, f *facts) error {
 }
 
 // recordOf is what the cloud itself calls the machine's VM, as the status has it.
-func recordOf(windows *infrav1.WindowsMachine) (all cloud.Record) {
-	all.VSphere = windows.Status.VSphere
-	if at := windows.Status.Azure; at != nil {
-		all.Azure = at.AzureRecord
+func recordOf(windows *infrav1.WindowsMachine) (record cloud.Record) {
+	record.VSphere = windows.Status.VSphere
+	if placement := windows.Status.Azure; placement != nil {
+		record.Azure = placement.AzureRecord
 	}
-	return all
+	return record
 }
 
-// serverOf is the server of the machine's VM. The status says it once the VM is proved; before, there is an annotation, which a
-// user may change.
+// serverOf is the server of the machine's VM. The status has it once the VM is proved; before, an annotation has it, which a user
+// may change.
 func serverOf(windows *infrav1.WindowsMachine) string {
 	record := recordOf(windows)
 	return cmp.Or(record.VSphere.Server, record.Azure.Server, windows.Annotations[infrav1.ServerAnnotation])
 }
 
-// keep writes into the status what the cloud says of itself. A machine that has lost its status and is deleted has no place in
+// keep writes the cloud's own record of the VM into the status. A machine that has lost its status and is deleted has no place in
 // Azure to write it to.
 func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
 	if record == nil {
 		return
 	}
 	windows.Status.VSphere = record.VSphere
-	if at := windows.Status.Azure; at != nil {
-		at.AzureRecord = record.Azure
+	if placement := windows.Status.Azure; placement != nil {
+		placement.AzureRecord = record.Azure
 	}
 }
 

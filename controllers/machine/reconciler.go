@@ -1,9 +1,9 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
-// guest.go publishes what the guest reports, at a pace, story.go tells what the guest does, progress.go reads its reports, and
-// overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when the guest is done
-// with them. off.go tells why a VM does not run. console.go quotes the console of a guest that failed or is silent. measure.go
-// and census.go are for the metrics: how long machines took, and how many there are.
+// guest.go publishes what the guest reports, at a pace, story.go has the sentences about what the guest does, progress.go reads
+// its reports, and overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when
+// the guest is done with them. off.go has the reasons why a VM does not run. console.go quotes the console of a guest that failed
+// or is silent. measure.go and census.go are for the metrics: how long machines took, and how many there are.
 package machine
 
 import (
@@ -78,7 +78,7 @@ type Reconciler struct {
 	Changed  *wake.Pacer
 	// Ears hear the guests of clouds that carry no reports.
 	Ears *guests.Ears
-	// Events tells people what changed.
+	// Events gets an event for each change that people should see.
 	Events events.EventRecorder
 	// Now is the clock. Speed is how many times faster than ours the clocks of guests run; 0 is 1. Those of simulated guests do.
 	Now   func() time.Time
@@ -92,7 +92,7 @@ type Reconciler struct {
 	firsts   firsts
 }
 
-// SetupWithManager registers the reconciler and says what wakes it.
+// SetupWithManager registers the reconciler and the watches that wake it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
 	written := fresh.New[*infrav1.WindowsMachine](r.Client)
@@ -153,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return phase.Result(ctx, err)
 	}
 	measure(f)
-	r.tell(ctx, f)
+	r.emit(ctx, f)
 	logUnread(ctx, f)
 	logCause(ctx, f, end)
 	result, err := phase.Result(ctx, end)
@@ -165,8 +165,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // facts is what is known of one machine during one reconcile.
 type facts struct {
-	// before is the WindowsMachine as the API server has it, windows as it will be.
-	before, windows *infrav1.WindowsMachine
+	// original is the WindowsMachine as the API server has it, windows as it will be.
+	original, windows *infrav1.WindowsMachine
 
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
@@ -179,9 +179,9 @@ type facts struct {
 	now   time.Time
 	speed int
 
-	// The phases fill these in: who the VM is, its adapters, its account by name, and what the cloud says of it.
+	// The phases fill these in: who the VM is, its adapters, its account by name, and what the cloud reports of it.
 	identity   cloud.Identity
-	own        bool   // the identity follows from the object's own name and UID
+	derived    bool   // the identity follows from the object's own name and UID
 	copied     bool   // it is another machine's
 	contested  bool   // another machine has the same proof in its status
 	digest     string // of the user data of a machine whose VM is not proved yet
@@ -195,7 +195,7 @@ type facts struct {
 	// kept is why the user data is still in the VM of a settled machine; nil when nothing was tried or it was begun.
 	kept error
 
-	// rivals are the addresses among those that the guest tells which pools gave to others.
+	// rivals are those of the guest's addresses that pools gave to other machines.
 	rivals []netip.Addr
 	// guest is what the guest reports; nil is nothing that we understand, and unread is why not. heldBack is how long it waits to be
 	// published.
@@ -203,7 +203,7 @@ type facts struct {
 	unread   error
 	heldBack time.Duration
 
-	// mayRemain is what a person should look for, because the cloud did not delete a VM at our request. released says that the
+	// mayRemain is what a person should look for, because the cloud did not delete a VM at our request. released is true once the
 	// finalizer is gone, and the object with it.
 	mayRemain string
 	released  bool
@@ -223,7 +223,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	if r.WatchFilter != "" && !labels.HasWatchLabel(f.windows, r.WatchFilter) {
 		return nil, nil
 	}
-	f.before = f.windows.DeepCopy()
+	f.original = f.windows.DeepCopy()
 	found, err := owner.Of(ctx, r.Client, f.windows)
 	if err != nil {
 		return nil, err
@@ -232,8 +232,8 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	return f, r.loadConfig(ctx, f)
 }
 
-// loadConfig reads the config, which says how long the guest may take and what its node reserves. Only people need to know
-// both: a machine goes on without its config, and without the CRD of configs. It does not listen to another Machine's config.
+// loadConfig reads the config, which has how long the guest may take and what its node reserves. Both only serve people: a
+// machine goes on without its config, and without the CRD of configs. It does not use another Machine's config.
 func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 	if f.machine == nil {
 		return nil
@@ -282,23 +282,23 @@ func paused(f *facts) bool { return owner.Paused(f.cluster, f.windows) }
 
 // write patches the status if it changed. It sends the resource version, so that no report on an old object is written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {
-	if equality.Semantic.DeepEqual(f.before.Status, f.windows.Status) {
+	if equality.Semantic.DeepEqual(f.original.Status, f.windows.Status) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(f.before, client.MergeFromWithOptimisticLock{})
+	patch := client.MergeFromWithOptions(f.original, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, f.windows, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of windowsmachine: %w", err)
 	}
-	r.firsts.wrote(f.before)
+	r.firsts.wrote(f.original)
 	return nil
 }
 
-// logCause writes down what the cloud itself said when that is news: the conditions have only our words for it.
+// logCause logs the cloud's own error when it is new: the conditions have only our words for it.
 func logCause(ctx context.Context, f *facts, end error) {
 	stop := phase.Of(end)
 	changed := func(name string) bool {
-		return conditions.GetReason(f.windows, name) != conditions.GetReason(f.before, name) ||
-			conditions.GetMessage(f.windows, name) != conditions.GetMessage(f.before, name)
+		return conditions.GetReason(f.windows, name) != conditions.GetReason(f.original, name) ||
+			conditions.GetMessage(f.windows, name) != conditions.GetMessage(f.original, name)
 	}
 	if stop.Cause != nil && (changed(infrav1.VMRunningCondition) || changed(infrav1.CloudReachableCondition)) {
 		ctrl.LoggerFrom(f.logged(ctx)).Info("The cloud did not do what was asked", "vm", f.identity.Name, "reason", stop.Reason,

@@ -50,7 +50,7 @@ func report(f *facts, end error) {
 	summarize(f, stop)
 }
 
-// summarize says in the other conditions and in a word how the machine is.
+// summarize sets the other conditions and the phase.
 func summarize(f *facts, stop phase.Stop) {
 	if boot := f.windows.Status.LastBoot; boot != nil {
 		f.set(lastBootCondition(boot))
@@ -107,14 +107,14 @@ func allocatableOf(f *facts) corev1.ResourceList {
 
 func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.VMRunningCondition, Status: metav1.ConditionFalse}
-	known := conditions.Get(f.windows, c.Type)
+	current := conditions.Get(f.windows, c.Type)
 	switch {
-	case known != nil && known.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil &&
+	case current != nil && current.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil &&
 		stop.Reason != infrav1.VMVanishedReason:
-		// When the cloud does not answer, a running VM still runs: CloudReachable tells of the outage.
-		return *known
+		// When the cloud does not answer, a running VM still runs: CloudReachable shows the outage.
+		return *current
 	case stop.Reason != "":
-		return stop.Condition(c.Type, known)
+		return stop.Condition(c.Type, current)
 	case deleting(f):
 		c.Reason, c.Message = infrav1.DeletingReason, "the VM is deleted"
 	default:
@@ -134,7 +134,7 @@ func detailOf(f *facts) string {
 	return f.vm.Detail
 }
 
-// cloudCondition says whether the account answers, whatever is known of the VM.
+// cloudCondition reports whether the account answers, whatever is known of the VM.
 func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown}
 	c.Reason = infrav1.CloudNotAskedReason
@@ -156,7 +156,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	return c
 }
 
-// readyCondition sums up: the VM runs, and its guest has not failed. Its message tells what the guest still does, because people
+// readyCondition sums up: the VM runs, and its guest has not failed. Its message has what the guest still does, because people
 // look here first.
 func readyCondition(f *facts) metav1.Condition {
 	running := conditions.Get(f.windows, infrav1.VMRunningCondition)
@@ -204,7 +204,7 @@ func phaseOf(f *facts) infrav1.Phase {
 		return infrav1.PhaseRunning
 	case runs(f):
 		return infrav1.PhaseBootstrapping
-	case offs[reason], hadVM(f) && f.windows.Status.Phase == infrav1.PhaseStopped:
+	case notRunningReasons[reason], hadVM(f) && f.windows.Status.Phase == infrav1.PhaseStopped:
 		return infrav1.PhaseStopped
 	case f.vm != nil || hadVM(f):
 		return infrav1.PhaseProvisioning

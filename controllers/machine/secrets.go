@@ -29,8 +29,8 @@ import (
 // secretOf names the Secret of its namespace by which a machine is managed; the zero value if there is none. That of an
 // AzureClusterIdentity is known once the identity was read.
 func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.ObjectKey) {
-	if own := r.ownIdentityOf(windows); own.Name != "" {
-		secret, _ = r.Identities.Proof(own, client.ObjectKeyFromObject(windows))
+	if identity := r.ownIdentityOf(windows); identity.Name != "" {
+		secret, _ = r.Identities.Proof(identity, client.ObjectKeyFromObject(windows))
 		return secret
 	}
 	if ref := windows.Spec.IdentityRef; ref.Kind == infrav1.IdentitySecret && r.provider(windows) != nil {
@@ -61,14 +61,14 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	return f.ofCloud(err)
 }
 
-// inItsCloud is the provider in the cloud that the machine's place is in, if that says so, and who uses the account: machines in
-// several clouds may name one Secret that does not say where its principal is. The public cloud is an AzureCluster's default, and
-// so leaves it to the manager.
-func inItsCloud(at *infrav1.AzurePlacement, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
+// inItsCloud is the provider in the cloud of the machine's place, if the place names one, and the key of who uses the account:
+// machines in several clouds may name one Secret that does not name the cloud of its principal. The public cloud is an
+// AzureCluster's default, and so leaves it to the manager.
+func inItsCloud(placement *infrav1.AzurePlacement, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
 	placer, ok := p.(cloud.Placer)
-	if ok && at != nil && at.Cloud != "" && at.Cloud != infrav1.AzurePublicCloud {
-		return placer.As(cloud.Grant{Cloud: string(at.Cloud)}), cloud.Key{
-			Namespace: secret.Namespace, Name: secret.Name + " in " + string(at.Cloud),
+	if ok && placement != nil && placement.Cloud != "" && placement.Cloud != infrav1.AzurePublicCloud {
+		return placer.As(cloud.Grant{Cloud: string(placement.Cloud)}), cloud.Key{
+			Namespace: secret.Namespace, Name: secret.Name + " in " + string(placement.Cloud),
 		}
 	}
 	return p, secret
@@ -85,15 +85,15 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 	use := identities.Use{
 		Machine: client.ObjectKeyFromObject(f.windows), Holds: mayHaveVM(f), Deleting: deleting(f),
 	}
-	at := cmp.Or(f.windows.Status.Azure, f.recalled)
-	if at != nil {
-		use.Cloud = string(at.Cloud)
+	placement := cmp.Or(f.windows.Status.Azure, f.recalled)
+	if placement != nil {
+		use.Cloud = string(placement.Cloud)
 	}
 	switch {
 	case ref.Name != "":
 		use.Identity = client.ObjectKey{Namespace: f.windows.Namespace, Name: ref.Name}
-	case at != nil:
-		use.Identity = client.ObjectKey{Namespace: at.Identity.Namespace, Name: at.Identity.Name}
+	case placement != nil:
+		use.Identity = client.ObjectKey{Namespace: placement.Identity.Namespace, Name: placement.Identity.Name}
 	}
 	rights, err := r.Identities.Of(placer, use)
 	if err != nil {
@@ -113,15 +113,15 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 // noteTenant writes down in which tenant the VM will be: user data may need it, and the VM needs those. It connects to the cloud,
 // and so waits for Linux first.
 func (r *Reconciler) noteTenant(ctx context.Context, f *facts) error {
-	at := f.windows.Status.Azure
-	if at == nil || at.TenantID != "" {
+	placement := f.windows.Status.Azure
+	if placement == nil || placement.TenantID != "" {
 		return nil
 	}
 	if err := phase.Run(ctx, f, phase.Unless(hadVM, r.linuxFirst), r.connect); err != nil {
 		return err
 	}
-	if of, ok := f.cloud.(cloud.Tenanted); ok {
-		at.TenantID = of.Tenant()
+	if tenanted, ok := f.cloud.(cloud.Tenanted); ok {
+		placement.TenantID = tenanted.Tenant()
 	}
 	return nil
 }
@@ -153,8 +153,8 @@ func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) er
 	return nil
 }
 
-// accountName says which account a message is about. Anyone may write anything into a Secret, so a server is shown only if it
-// looks like one.
+// accountName names the account in a message. Anyone may write anything into a Secret, so a server is shown only if it looks like
+// one.
 func accountName(secret string, server []byte) string {
 	if name := strings.TrimSpace(string(server)); servers.MatchString(name) {
 		return fmt.Sprintf("Secret %s (%s)", secret, name)
@@ -192,9 +192,9 @@ func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
 	if err != nil {
 		return f.ofCloud(err)
 	}
-	has := cmp.Or(serverOf(f.windows), server)
-	metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.ServerAnnotation, has)
-	if has == server {
+	vmServer := cmp.Or(serverOf(f.windows), server)
+	metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.ServerAnnotation, vmServer)
+	if vmServer == server {
 		return nil
 	}
 	wayOut := ""
@@ -203,7 +203,7 @@ func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
 	}
 	return phase.Stall(infrav1.IdentityMismatchReason,
 		"%s is for server %s, but the VM is on server %s, where it stays; set identityRef to a Secret for that server%s",
-		f.account, server, has, wayOut)
+		f.account, server, vmServer, wayOut)
 }
 
 // formats are those of bootstrap data that a program in the image can run.
@@ -261,7 +261,7 @@ func ofOurs(ref clusterv1.ContractVersionedObjectReference) bool {
 	return ref.APIGroup == bootstrapv1.GroupVersion.Group && ref.Kind == "WindowsBootstrapConfig"
 }
 
-// madeBy says whether the Machine's config made the Secret: it is the controller then, by Cluster API's contract. Of another
+// madeBy reports whether the Machine's config made the Secret: it is the controller then, by Cluster API's contract. Of another
 // provider's config we know the name alone.
 func madeBy(f *facts, ref clusterv1.ContractVersionedObjectReference, data *corev1.Secret) bool {
 	controller := metav1.GetControllerOf(data)
@@ -276,7 +276,7 @@ func madeBy(f *facts, ref clusterv1.ContractVersionedObjectReference, data *core
 	}
 }
 
-// marked says whether a Secret without a controller has all else that our config gives its Secret. So it is after a restore,
+// marked reports whether a Secret without a controller has all else that our config gives its Secret. So it is after a restore,
 // until the config has taken the Secret back, and for good where the API server refuses that.
 func marked(f *facts, data *corev1.Secret) bool {
 	return data.Name == f.config.Name && data.Type == clusterv1.ClusterSecretType &&

@@ -17,15 +17,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// bootstrapCondition says what the guest does and how that ended. A Node that has joined proves more than a silent guest; but a
-// guest that failed after that has not done everything it was asked for, and we believe it. No sentence contains a running
-// clock: each change would be written and wake us.
+// bootstrapCondition is what the guest does and how that ended. A Node that has joined proves more than a silent guest; but a
+// guest that failed after that has not done everything it was asked for, and we believe it. No sentence contains a running clock:
+// each change would be written and wake us.
 func bootstrapCondition(f *facts) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.BootstrapSucceededCondition, Status: metav1.ConditionUnknown}
-	told, limit := f.windows.Status.Bootstrap, limitOf(f)
+	progress, limit := f.windows.Status.Bootstrap, limitOf(f)
 	switch {
-	case said(f, plan.StateFailed):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, failure(told)
+	case hasReported(f, plan.StateFailed):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, progress.Reason, failure(progress)
 	case nodeDeleted(f):
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.NodeDeletedReason
 		c.Message = fmt.Sprintf("Node %s was deleted while its Machine still exists; delete Machine %s to get a new node",
@@ -40,21 +40,21 @@ func bootstrapCondition(f *facts) metav1.Condition {
 		c.Reason, c.Message = givenUp(f, limit)
 	case !runs(f) && hadVM(f):
 		c.Reason, c.Message = infrav1.WaitingForVMReason, "the VM does not run; the condition VMRunning of the WindowsMachine says why"
-	case said(f, plan.StateSucceeded):
-		c.Reason, c.Message = infrav1.WaitingForNodeReason, success(told, limit)+"; Cluster API has not seen its Node yet"
-	case told != nil:
-		c.Reason, c.Message = infrav1.BootstrappingReason, doing(told, limit)+butUnread(f)
+	case hasReported(f, plan.StateSucceeded):
+		c.Reason, c.Message = infrav1.WaitingForNodeReason, success(progress, limit)+"; Cluster API has not seen its Node yet"
+	case progress != nil:
+		c.Reason, c.Message = infrav1.BootstrappingReason, activity(progress, limit)+butUnread(f)
 	case f.unread != nil:
 		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM is running"+butUnread(f)
 	default:
-		// The same words before and after the VM runs: VMRunning tells of it, and the config would be written once more.
+		// The same words before and after the VM runs: VMRunning shows it, and the config would be written once more.
 		c.Reason = infrav1.WaitingForGuestReason
 		c.Message = "the guest has not reported yet; its VM or Windows may still be starting"
 	}
 	return stands(f, c)
 }
 
-// lost says whether this machine will never have a VM that bootstraps, and another one would.
+// lost reports whether this machine will never have a VM that bootstraps, and another one would.
 func lost(f *facts) bool {
 	switch conditions.GetReason(f.windows, infrav1.VMRunningCondition) {
 	case infrav1.VMVanishedReason, infrav1.AddressLostReason, infrav1.NameTakenReason:
@@ -63,29 +63,29 @@ func lost(f *facts) bool {
 	return false
 }
 
-// afterJoin says what the guest of a Node does or did.
+// afterJoin is the sentence for what the guest of a Node does or did.
 func afterJoin(f *facts, limit time.Duration) string {
-	switch told := f.windows.Status.Bootstrap; {
-	case told == nil:
+	switch progress := f.windows.Status.Bootstrap; {
+	case progress == nil:
 		return "the Node has joined; its guest has not reported"
-	case said(f, plan.StateSucceeded):
-		return success(told, limit)
+	case hasReported(f, plan.StateSucceeded):
+		return success(progress, limit)
 	default:
-		return "the Node has joined; " + doing(told, limit) + butUnread(f)
+		return "the Node has joined; " + activity(progress, limit) + butUnread(f)
 	}
 }
 
-// givenUp says why a guest is not waited for any longer.
+// givenUp is why a guest is not waited for any longer.
 func givenUp(f *facts, limit time.Duration) (reason, message string) {
-	told, name := f.windows.Status.Bootstrap, f.windows.Status.ComputerName
+	progress, name := f.windows.Status.Bootstrap, f.windows.Status.ComputerName
 	switch {
-	case said(f, plan.StateSucceeded):
+	case hasReported(f, plan.StateSucceeded):
 		return infrav1.NodeMissingReason, fmt.Sprintf("%s, but Cluster API found no Node with providerID %s within %s; "+
 			"look for Node %s in the workload cluster and at its spec.providerID",
-			success(told, limit), f.windows.Spec.ProviderID, brief(nodeLimit), name)
-	case told != nil:
+			success(progress, limit), f.windows.Spec.ProviderID, brief(nodeLimit), name)
+	case progress != nil:
 		return infrav1.BootstrapOverdueReason, fmt.Sprintf("%s; the guest has not reported since%s; see the console of VM %s",
-			doing(told, limit), butUnread(f), name)
+			activity(progress, limit), butUnread(f), name)
 	default:
 		return infrav1.GuestSilentReason, fmt.Sprintf("the guest has not reported within its limit of %s and the %s that Windows "+
 			"gets to start%s; see the console of VM %s", brief(limit), brief(grace), butUnread(f), name)
@@ -95,9 +95,9 @@ func givenUp(f *facts, limit time.Duration) (reason, message string) {
 // stands keeps the sentence, also about a report that was not understood, while the cloud does not answer, and while what the
 // guest reports now waits to be published.
 func stands(f *facts, c metav1.Condition) metav1.Condition {
-	known := conditions.Get(f.windows, c.Type)
-	if (f.vm == nil || f.heldBack > 0) && known != nil && known.Status == c.Status && known.Reason == c.Reason {
-		return *known
+	current := conditions.Get(f.windows, c.Type)
+	if (f.vm == nil || f.heldBack > 0) && current != nil && current.Status == c.Status && current.Reason == c.Reason {
+		return *current
 	}
 	return c
 }
@@ -112,23 +112,23 @@ func butUnread(f *facts) string {
 	return ", but " + notUnderstood
 }
 
-// logUnread logs why a report was not understood, whenever people are told something new of the guest, except that its time is
-// over. The guest's words are cleaned and cut because we do not trust it.
+// logUnread logs why a report was not understood, whenever the guest's condition changes, except when only its time is over. The
+// guest's words are cleaned and cut because we do not trust it.
 func logUnread(ctx context.Context, f *facts) {
 	if f.unread == nil {
 		return
 	}
 	log := ctrl.LoggerFrom(ctx)
 	const bootstrap = infrav1.BootstrapSucceededCondition
-	newReason := conditions.GetReason(f.windows, bootstrap) != conditions.GetReason(f.before, bootstrap)
-	newMessage := conditions.GetMessage(f.windows, bootstrap) != conditions.GetMessage(f.before, bootstrap)
+	newReason := conditions.GetReason(f.windows, bootstrap) != conditions.GetReason(f.original, bootstrap)
+	newMessage := conditions.GetMessage(f.windows, bootstrap) != conditions.GetMessage(f.original, bootstrap)
 	if !newMessage || newReason && overdue(f) {
 		log = log.V(4)
 	}
 	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", cloud.Clean(f.unread.Error(), maxLine))
 }
 
-// lastBootCondition says how the node's last start went.
+// lastBootCondition is how the node's last start went.
 func lastBootCondition(boot *infrav1.BootResult) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.LastBootSucceededCondition, Status: metav1.ConditionUnknown}
 	c.Reason = infrav1.LastBootRunningReason
@@ -142,8 +142,8 @@ func lastBootCondition(boot *infrav1.BootResult) metav1.Condition {
 	return c
 }
 
-// doing reads: Bootstrap 4/11 network, step hns-network, 2m of at most 30m.
-func doing(p *infrav1.BootstrapProgress, limit time.Duration) string {
+// activity reads: Bootstrap 4/11 network, step hns-network, 2m of at most 30m.
+func activity(p *infrav1.BootstrapProgress, limit time.Duration) string {
 	text := "Bootstrap " + p.Phase
 	if p.Step != "" {
 		text += ", step " + p.Step
@@ -180,10 +180,10 @@ func failure(p *infrav1.BootstrapProgress) string {
 // quote does not escape: people read the paths of Windows as they are.
 func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, `'`) + `"` }
 
-// programEnded matches what the agent says when a program ended by itself: alone, or in parentheses after the failure's name.
+// programEnded matches the agent's message when a program ended by itself: alone, or in parentheses after the failure's name.
 var programEnded = regexp.MustCompile(`^\S+ ended with exit code -?\d+$| \(\S+ ended with exit code -?\d+\)$`)
 
-// cause is what tells most of all that the guest says: the name of the failure or, when only the exit code is known, the last
+// cause is the most telling part of the guest's report: the name of the failure or, when only the exit code is known, the last
 // line of the program.
 func cause(p *infrav1.BootstrapProgress) string {
 	if named := programEnded.ReplaceAllString(p.Message, ""); named != "" {

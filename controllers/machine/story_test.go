@@ -181,7 +181,7 @@ func TestLogUnread(t *testing.T) {
 	f := world(was(running))
 	long := `{"version":1,"state":"` + strings.Repeat("é", 300) + `"}`
 	for _, said := range []string{running, long, long, "{", running, "{", "given up", "{", succeeded, "{"} {
-		f.before = f.windows.DeepCopy()
+		f.original = f.windows.DeepCopy()
 		soon(f)
 		if said == "given up" {
 			deadline(0)(f)

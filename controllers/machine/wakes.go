@@ -60,22 +60,22 @@ func needsLook() predicate.Predicate {
 	}}
 }
 
-// configs wakes a machine when its config has something new to say that the machine says as well. The CRD of configs may come
-// later than this manager, or never.
+// configs wakes a machine when a condition of its config changes that the machine repeats. The CRD of configs may come later than
+// this manager, or never.
 func (r *Reconciler) configs(mgr ctrl.Manager) source.Source {
-	ours := bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")
-	all := source.Kind(mgr.GetCache(), &bootstrapv1.WindowsBootstrapConfig{},
+	gvk := bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")
+	configs := source.Kind(mgr.GetCache(), &bootstrapv1.WindowsBootstrapConfig{},
 		handler.TypedEnqueueRequestsFromMapFunc(r.ofConfig), newWords())
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		go func() {
-			known := func(context.Context) (bool, error) {
-				_, err := mgr.GetRESTMapper().RESTMapping(ours.GroupKind(), ours.Version)
+			isServed := func(context.Context) (bool, error) {
+				_, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 				return err == nil, nil
 			}
-			if wait.PollUntilContextCancel(ctx, reread, true, known) != nil {
+			if wait.PollUntilContextCancel(ctx, reread, true, isServed) != nil {
 				return // the manager ends
 			}
-			if err := all.Start(ctx, queue); err != nil {
+			if err := configs.Start(ctx, queue); err != nil {
 				ctrl.LoggerFrom(ctx).Error(err, "Configs cannot be watched")
 			}
 		}()
@@ -92,7 +92,7 @@ func (r *Reconciler) ofConfig(ctx context.Context, config *bootstrapv1.WindowsBo
 	return util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("WindowsMachine"))(ctx, found.Machine)
 }
 
-// newWords passes a config that says something else than before of why there is no user data.
+// newWords passes a config whose reason for having no user data has changed.
 func newWords() predicate.TypedPredicate[*bootstrapv1.WindowsBootstrapConfig] {
 	type config = *bootstrapv1.WindowsBootstrapConfig
 	return predicate.TypedFuncs[config]{
@@ -102,7 +102,7 @@ func newWords() predicate.TypedPredicate[*bootstrapv1.WindowsBootstrapConfig] {
 	}
 }
 
-// wordsOf are what a machine says of its config, or nothing.
+// wordsOf are what a machine repeats of its config's condition, or nothing.
 func wordsOf(config *bootstrapv1.WindowsBootstrapConfig) string {
 	data := conditions.Get(config, bootstrapv1.DataSecretAvailableCondition)
 	if data == nil || data.Status != metav1.ConditionFalse || waitsForUs[data.Reason] {

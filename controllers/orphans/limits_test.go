@@ -122,7 +122,7 @@ func TestFigures(t *testing.T) {
 	expect.Same(t, "the time without a machine", 10*time.Minute, Lasts)
 	expect.Same(t, "VMs that are told with a look", 10, AtOnce)
 	expect.Same(t, "VMs that are remembered", 1000, Most)
-	expect.Same(t, "time between looks", time.Minute, every)
+	expect.Same(t, "time between looks", time.Minute, interval)
 }
 
 // TestStart looks every minute until it is stopped. A look that fails is logged, unless the manager is about to stop.

@@ -73,8 +73,8 @@ func (o *objects) learn(m accounts.Marked) {
 	}
 }
 
-// orphaned says that it is one of a Cluster that is here, but of no machine. A name that no machine can have is none that we
-// wrote.
+// orphaned reports whether it is one of a Cluster that is here, but of no machine. A name that no machine can have is none that
+// we wrote.
 func (o *objects) orphaned(m accounts.Marked) bool {
 	cluster := o.clusters[clusterOf(m)]
 	switch {
@@ -83,12 +83,12 @@ func (o *objects) orphaned(m accounts.Marked) bool {
 	case m.Cluster.UID != cluster.UID && !o.former[former{clusterOf(m), m.Cluster.UID}]:
 		return false
 	}
-	return !o.has(m) && len(validation.IsDNS1123Subdomain(m.Key.Name)) == 0
+	return !o.hasMachine(m) && len(validation.IsDNS1123Subdomain(m.Key.Name)) == 0
 }
 
-// has says that the machine is here, or may be. A machine without a provider ID may be about to get the one in the mark. A VM is
-// that of the machine with its provider ID, whatever its mark says otherwise.
-func (o *objects) has(m accounts.Marked) bool {
+// hasMachine reports whether the machine is here, or may be. A machine without a provider ID may be about to get the one in the
+// mark. A VM is that of the machine with its provider ID, whatever its mark has otherwise.
+func (o *objects) hasMachine(m accounts.Marked) bool {
 	named := o.machines[m.Key]
 	if named != nil && (named.Spec.ProviderID == "" || named.Spec.ProviderID == m.ProviderID) {
 		return true

@@ -26,7 +26,7 @@ import (
 type Owner struct {
 	Machine *clusterv1.Machine
 	Cluster *clusterv1.Cluster
-	// Refused says why a Machine that the object calls its owner is not: a person must change one of the two.
+	// Refused is why a Machine is not the owner though the object calls it so: a person must change one of the two.
 	Refused string
 }
 
@@ -86,7 +86,7 @@ func notMachine(ref metav1.OwnerReference) bool {
 	return err != nil || group.Group != clusterv1.GroupVersion.Group || ref.Kind != "Machine"
 }
 
-// names says whether the Machine's spec has the object as its infrastructure or its bootstrap config.
+// names reports whether the Machine's spec has the object as its infrastructure or its bootstrap config.
 func names(machine *clusterv1.Machine, kind schema.GroupKind, name string) bool {
 	refs := []clusterv1.ContractVersionedObjectReference{machine.Spec.InfrastructureRef, machine.Spec.Bootstrap.ConfigRef}
 	return slices.ContainsFunc(refs, func(ref clusterv1.ContractVersionedObjectReference) bool {
@@ -94,7 +94,7 @@ func names(machine *clusterv1.Machine, kind schema.GroupKind, name string) bool 
 	})
 }
 
-// Refusal says why a Machine does not own an object that calls it its owner; empty if its spec names the object.
+// Refusal returns why a Machine does not own an object that calls it its owner; empty if its spec names the object.
 func Refusal(machine *clusterv1.Machine, kind schema.GroupKind, name string) string {
 	if names(machine, kind, name) {
 		return ""
@@ -108,7 +108,7 @@ func Refusal(machine *clusterv1.Machine, kind schema.GroupKind, name string) str
 		machine.Name, uses, kind.Kind)
 }
 
-// Has says whether the Machine owns an object that its spec names. Another Machine's object has nothing to say about this one.
+// Has reports whether the Machine owns an object that its spec names. Another Machine's object has nothing to say about this one.
 func Has(machine *clusterv1.Machine, o client.Object) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
 		return !notMachine(ref) && ref.Name == machine.Name && ref.UID == machine.UID
@@ -118,8 +118,8 @@ func Has(machine *clusterv1.Machine, o client.Object) bool {
 // patience is how long Cluster API may take to set the owner of a new object, which it does in a moment.
 const patience = 5 * time.Second
 
-// Expected is how much longer what comes at once with a new object, such as its owner, may be missing before the status says so:
-// each word is a write, for every machine that is made. A clock that is so far behind that nothing was made yet says nothing.
+// Expected is how much longer what comes at once with a new object, such as its owner, may be missing before the status reports
+// it: each change is a write, for every machine that is made. It is 0 by a clock that is so far behind that nothing was made yet.
 func Expected(o client.Object, now time.Time) time.Duration {
 	rest := o.GetCreationTimestamp().Add(patience).Sub(now)
 	if rest > 2*patience {
@@ -128,7 +128,7 @@ func Expected(o client.Object, now time.Time) time.Duration {
 	return rest
 }
 
-// Joined says whether the Machine has become a Node.
+// Joined reports whether the Machine has become a Node.
 func Joined(machine *clusterv1.Machine) bool {
 	return machine != nil && machine.Status.NodeRef.IsDefined()
 }
@@ -137,9 +137,9 @@ func Joined(machine *clusterv1.Machine) bool {
 // the Cluster's status: without this, each change of a Machine would wake all others.
 func ClusterChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*clusterv1.Cluster)
-		now, same := e.ObjectNew.(*clusterv1.Cluster)
-		return !ok || !same || !equality.Semantic.DeepEqual(before.Status.Initialization, now.Status.Initialization)
+		old, ok := e.ObjectOld.(*clusterv1.Cluster)
+		current, isCurrent := e.ObjectNew.(*clusterv1.Cluster)
+		return !ok || !isCurrent || !equality.Semantic.DeepEqual(old.Status.Initialization, current.Status.Initialization)
 	}})
 }
 
@@ -148,23 +148,23 @@ func ClusterChanged() predicate.Predicate {
 func MachineChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
 		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Machine)
-			now, same := e.ObjectNew.(*clusterv1.Machine)
-			return !ok || !same || before.Status.NodeRef != now.Status.NodeRef || nodeHealth(before) != nodeHealth(now)
+			old, ok := e.ObjectOld.(*clusterv1.Machine)
+			current, isCurrent := e.ObjectNew.(*clusterv1.Machine)
+			return !ok || !isCurrent || old.Status.NodeRef != current.Status.NodeRef || nodeHealth(old) != nodeHealth(current)
 		}})
 }
 
-// nodeHealth is the reason by which Cluster API says how the Node fares.
+// nodeHealth is the reason of Cluster API's condition for the Node.
 func nodeHealth(machine *clusterv1.Machine) string {
 	return conditions.GetReason(machine, clusterv1.MachineNodeHealthyCondition)
 }
 
-// Paused says whether the Cluster, or the object itself, is paused.
+// Paused reports whether the Cluster, or the object itself, is paused.
 func Paused(cluster *clusterv1.Cluster, o client.Object) bool {
 	return cluster != nil && annotations.IsPaused(cluster, o) || annotations.HasPaused(o)
 }
 
-// PausedCondition tells people whether it is.
+// PausedCondition is true if the Cluster or the object is paused.
 func PausedCondition(paused bool) metav1.Condition {
 	c := metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
 	if paused {

@@ -1,4 +1,4 @@
-// Package phase says why a reconcile stops before its end. It is the only place where an answer becomes a retry.
+// Package phase has the reasons why a reconcile stops before its end. It is the only place where an answer becomes a retry.
 package phase
 
 import (
@@ -19,26 +19,26 @@ import (
 
 // How long to wait where no watch wakes us.
 const (
-	// again: the cache is about to show what another client has changed.
-	again = 500 * time.Millisecond
-	// soon: something is about to happen, and there is no watch for it.
-	soon = 5 * time.Second
+	// conflictDelay: the cache is about to show what another client has changed.
+	conflictDelay = 500 * time.Millisecond
+	// shortDelay: something is about to happen, and there is no watch for it.
+	shortDelay = 5 * time.Second
 	// secrets: how soon a corrected Secret is noticed.
 	secrets = 15 * time.Second
 	// slow: nothing that we do changes it, and each look costs a call.
 	slow = 2 * time.Minute
 )
 
-// Func is a phase: it reads or changes one thing. With nil the next phase follows; an error ends the reconcile, and a Stop
-// is an error that tells people why.
+// Func is a phase: it reads or changes one thing. With nil the next phase follows; an error ends the reconcile, and a Stop is an
+// error with the reason for people.
 type Func[Facts any] func(ctx context.Context, f Facts) error
 
 // Stop is why a phase ends the reconcile. Use Of to find it in an error.
 //
 //nolint:errname // because most stops wait for something and nothing has failed
 type Stop struct {
-	// Reason and Message are for the condition. The message tells the person with kubectl what is missing. It must not
-	// change from try to try.
+	// Reason and Message are for the condition. The message names what is missing, for the person with kubectl. It must not change
+	// from try to try.
 	Reason  string
 	Message string
 
@@ -46,11 +46,11 @@ type Stop struct {
 	Wakes Source
 	After time.Duration
 
-	// Stalled says that only a change by a person can help. BackOff has the queue try again, later each time. Later says that
-	// nothing was found out, so that nothing is told.
+	// Stalled is true if only a change by a person can help. BackOff has the queue try again, later each time. Later is set if
+	// nothing was found out, so that there is nothing to report.
 	Stalled, BackOff, Later bool
 
-	// Err is returned to the queue, which logs it and backs off. Cause is for the log, once; nil where another line tells it.
+	// Err is returned to the queue, which logs it and backs off. Cause is for the log, once; nil where another line has it.
 	Err, Cause error
 }
 
@@ -71,9 +71,9 @@ func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) error {
 }
 
 // Unless skips the phases when nothing is left for them to do.
-func Unless[Facts any](done func(Facts) bool, phases ...Func[Facts]) Func[Facts] {
+func Unless[Facts any](isDone func(Facts) bool, phases ...Func[Facts]) Func[Facts] {
 	return func(ctx context.Context, f Facts) error {
-		if done(f) {
+		if isDone(f) {
 			return nil
 		}
 		return Run(ctx, f, phases...)
@@ -91,15 +91,15 @@ func Of(err error) Stop {
 	return Stop{Reason: clusterv1.InternalErrorReason, Err: err}
 }
 
-// Condition tells people of the stop. The text of an internal error may change from try to try, and each write of the status
+// Condition is the stop as people see it. The text of an internal error may change from try to try, and each write of the status
 // wakes us: the condition keeps the first error of an act, and the log has all of them.
-func (s Stop) Condition(kind string, known *metav1.Condition) metav1.Condition {
+func (s Stop) Condition(kind string, current *metav1.Condition) metav1.Condition {
 	if s.Reason != clusterv1.InternalErrorReason {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: s.Reason, Message: s.Message}
 	}
 	message := cloud.Clean(s.Err.Error(), maxInternal)
-	if known != nil && known.Reason == s.Reason && act(known.Message) == act(message) {
-		return *known
+	if current != nil && current.Reason == s.Reason && act(current.Message) == act(message) {
+		return *current
 	}
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: s.Reason, Message: message}
 }
@@ -109,29 +109,29 @@ const maxInternal = 1024
 
 // act is what failed: every error text begins with it.
 func act(message string) string {
-	before, _, _ := strings.Cut(message, ": ")
-	return before
+	prefix, _, _ := strings.Cut(message, ": ")
+	return prefix
 }
 
 // ErrAwaited ends the phases until another part of this process wakes the object, in a moment: there is nothing to report.
 var ErrAwaited = errors.New("the answer is on its way")
 
-// Outdated says whether a write met an object that had changed since it was read: then there is nothing to report.
+// Outdated reports whether a write met an object that had changed since it was read: then there is nothing to report.
 func Outdated(err error) bool { return apierrors.IsConflict(err) }
 
-// Untold says whether there is nothing to report of how the phases ended.
+// Untold reports whether there is nothing to report of how the phases ended.
 func Untold(err error) bool { return Outdated(err) || errors.Is(err, ErrAwaited) || Of(err).Later }
 
-// Result tells the queue when to look again. A conflict is not an error: the changed object is looked at soon.
+// Result is when the queue looks again. A conflict is not an error: the changed object is looked at soon.
 func Result(ctx context.Context, err error) (ctrl.Result, error) {
 	if Outdated(err) {
-		return ctrl.Result{RequeueAfter: again}, nil
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
 	}
 	if errors.Is(err, ErrAwaited) {
 		return ctrl.Result{}, nil
 	}
 	stop := Of(err)
-	tell(ctx, stop)
+	logStop(ctx, stop)
 	if stop.Err != nil {
 		return ctrl.Result{}, stop.Err
 	}
@@ -145,13 +145,13 @@ func Wait(wakes Source, reason, format string, args ...any) error {
 }
 
 // WaitFor stops until something wakes us or the time has passed.
-func WaitFor(after time.Duration, reason, format string, args ...any) error {
-	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: after}
+func WaitFor(delay time.Duration, reason, format string, args ...any) error {
+	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: delay}
 }
 
-// Poll stops for a moment, because no watch tells us of what is missing.
+// Poll stops for a moment, because there is no watch for what is missing.
 func Poll(reason, format string, args ...any) error {
-	return WaitFor(soon, reason, format, args...)
+	return WaitFor(shortDelay, reason, format, args...)
 }
 
 // AwaitSecret stops until a Secret is there. We do not watch Secrets, and each look is a call.
@@ -166,25 +166,25 @@ func Stall(reason, format string, args ...any) error {
 
 // Lack stops until a person brings something that is missing: Stall, but noticed soon, because it may be on its way.
 func Lack(reason, format string, args ...any) error {
-	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: soon, Stalled: true}
+	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: shortDelay, Stalled: true}
 }
 
-// Cloud turns the error of a cloud into a Stop: the cloud says of which kind the error is, and we decide when to try again.
-// Other errors, and nil, stay as they are.
+// Cloud turns the error of a cloud into a Stop: the cloud gives the kind of the error, and we decide when to try again. Other
+// errors, and nil, stay as they are.
 func Cloud(err error) error {
 	answer, ok := errors.AsType[*cloud.Error](err)
 	if !ok || answer.Reason == "" && answer.Kind != cloud.Later {
 		return err
 	}
 	stop := &Stop{Reason: answer.Reason, Message: answer.Message}
-	if answer.After == 0 { // otherwise it is the account that waits, and that was told once for all of its machines
+	if answer.After == 0 { // otherwise it is the account that waits, which one event reports for all of its machines
 		stop.Cause = answer.Err
 	}
 	switch answer.Kind {
 	case cloud.Later:
-		stop.After, stop.Later = max(answer.After, again), true
+		stop.After, stop.Later = max(answer.After, conflictDelay), true
 	case cloud.Throttled:
-		stop.After = max(answer.After, soon)
+		stop.After = max(answer.After, shortDelay)
 	case cloud.Exhausted:
 		stop.After = slow
 	case cloud.Denied:

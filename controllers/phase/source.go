@@ -18,16 +18,17 @@ const (
 	WindowsMachine Source = "WindowsMachine"
 	Claim          Source = "IPAddressClaim"
 
-	// Credentials are the Secrets that the keeper reads, and VM is what a cloud tells of its VMs.
+	// Credentials are the Secrets that the keeper reads, and VM is what a cloud reports of its VMs.
 	Credentials Source = "Credentials"
 	VM          Source = "VM"
 )
 
-// Stopped is the line of the log that tells for what a look waits, and how it goes on.
+// Stopped is the log line with what a reconcile waits for, and how it goes on.
 const Stopped = "Stopped"
 
-// tell logs why a look ended. It is for those who search for what an object waits for, and tests hold it against the queue.
-func tell(ctx context.Context, stop Stop) {
+// logStop logs why a reconcile ended. It is for those who search for what an object waits for, and tests compare it with the
+// queue.
+func logStop(ctx context.Context, stop Stop) {
 	if stop.Reason != "" {
 		ctrl.LoggerFrom(ctx).V(4).Info(Stopped, "reason", stop.Reason, "wakes", stop.Wakes, "after", stop.After,
 			"backOff", stop.BackOff || stop.Err != nil)

@@ -1,5 +1,5 @@
-// Package refusals says which objects the controllers refuse for good, as far as the objects alone show it. The plugin of
-// clusterctl asks it before there is a cluster, so it is pure. An empty text refuses nothing.
+// Package refusals decides which objects the controllers refuse for good, as far as the objects alone show it. The plugin of
+// clusterctl calls it before there is a cluster, so it is pure. An empty text refuses nothing.
 package refusals
 
 import (
@@ -11,7 +11,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// OwnerOfConfig says why an object that owns a WindowsBootstrapConfig cannot.
+// OwnerOfConfig returns why an object that owns a WindowsBootstrapConfig cannot.
 func OwnerOfConfig(owners []metav1.OwnerReference) string {
 	for _, ref := range owners {
 		if ref.Kind == "MachinePool" {
@@ -21,7 +21,7 @@ func OwnerOfConfig(owners []metav1.OwnerReference) string {
 	return ""
 }
 
-// MachineOfConfig says why a Machine cannot have a WindowsBootstrapConfig.
+// MachineOfConfig returns why a Machine cannot have a WindowsBootstrapConfig.
 func MachineOfConfig(machine *clusterv1.Machine) string {
 	_, isControlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]
 	switch {
@@ -35,13 +35,13 @@ func MachineOfConfig(machine *clusterv1.Machine) string {
 	return ""
 }
 
-// OnWindows says whether the infrastructure of a Machine is a WindowsMachine.
+// OnWindows reports whether the infrastructure of a Machine is a WindowsMachine.
 func OnWindows(machine *clusterv1.Machine) bool {
 	ref := machine.Spec.InfrastructureRef
 	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "WindowsMachine"
 }
 
-// FailureDomain says why a Machine cannot have the failure domain that it wants: it is for clouds that place VMs in one.
+// FailureDomain returns why a Machine cannot have the failure domain that it wants: it is for clouds that place VMs in one.
 func FailureDomain(machine *clusterv1.Machine, windows *infrav1.WindowsMachine) string {
 	if machine.Spec.FailureDomain == "" || windows.Status.Azure != nil {
 		return ""

@@ -22,7 +22,7 @@ type Limits struct {
 // bytes. A value on top is one of a list's items, of which even null takes as much as a Node, or a field beside them.
 type Shape struct{ Depth, Objects, Values, OnTop int }
 
-// Error says why an answer is not taken. It quotes nothing of the answer.
+// Error is the reason why an answer is not taken. It quotes nothing of the answer.
 type Error struct {
 	// Why follows "the API server" in a sentence; empty if the answer broke off.
 	Why string
@@ -32,7 +32,7 @@ type Error struct {
 	tooLong bool
 }
 
-// ErrTooLong is what an error is that says that an answer has more bytes than are taken.
+// ErrTooLong matches an error of an answer with more bytes than are taken.
 var ErrTooLong = errors.New("the answer is too long")
 
 // Is implements errors.Is.
@@ -54,12 +54,12 @@ const Redirects = "answers with a redirect, which is not followed"
 
 // Read reads an answer to its end. It removes the headers that a client would obey or log. The caller closes the body.
 func (l Limits) Read(response *http.Response) ([]byte, error) {
-	if why := Unusable(response); why != "" {
-		return nil, &Error{Why: why}
+	if reason := Unusable(response); reason != "" {
+		return nil, &Error{Why: reason}
 	}
 	response.Header.Del("Retry-After")
 	response.Header.Del("Warning")
-	body, err := ReadAtMost(response, l.of(response))
+	body, err := ReadAtMost(response, l.limit(response))
 	if err == nil && response.StatusCode < http.StatusBadRequest && !l.Shape.Sound(body) {
 		return nil, &Error{Why: "answers with JSON that is not that of an API server"}
 	}
@@ -82,7 +82,7 @@ func ReadAtMost(response *http.Response, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-func (l Limits) of(response *http.Response) int64 {
+func (l Limits) limit(response *http.Response) int64 {
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
 		return l.Refusal
@@ -93,12 +93,12 @@ func (l Limits) of(response *http.Response) int64 {
 	}
 }
 
-// Unusable says why an answer is not even read.
+// Unusable returns why an answer is not even read.
 func Unusable(response *http.Response) string {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	switch why := Foreign(response); {
-	case why != "":
-		return why
+	switch reason := Foreign(response); {
+	case reason != "":
+		return reason
 	case response.StatusCode >= 400:
 		return "" // what stands between us may answer as it likes
 	case err != nil || kind != runtime.ContentTypeJSON:
@@ -107,7 +107,7 @@ func Unusable(response *http.Response) string {
 	return ""
 }
 
-// Foreign says why an answer is not even read, whatever it has.
+// Foreign returns why an answer is not even read, whatever it has.
 func Foreign(response *http.Response) string {
 	switch {
 	case response.StatusCode >= 300 && response.StatusCode < 400:
@@ -120,7 +120,7 @@ func Foreign(response *http.Response) string {
 	return ""
 }
 
-// Sound says whether an answer is JSON that can be decoded without surprise.
+// Sound reports whether an answer is JSON that can be decoded without surprise.
 func (s Shape) Sound(body []byte) bool {
 	return s.holds(body) && json.Valid(body)
 }
@@ -153,8 +153,8 @@ func (s Shape) holds(body []byte) bool {
 	})
 }
 
-// scan calls each with every byte that is not in a text, and with how deep it stands, until each says that it is enough.
-func scan(body []byte, each func(b byte, depth int) (more bool)) (whole bool) {
+// scan calls visit with every byte that is not in a text, and with its depth, until visit returns false.
+func scan(body []byte, visit func(b byte, depth int) (proceed bool)) (finished bool) {
 	var depth int
 	var quoted, escaped bool
 	for _, b := range body {
@@ -172,7 +172,7 @@ func scan(body []byte, each func(b byte, depth int) (more bool)) (whole bool) {
 		case b == '}' || b == ']':
 			depth--
 		}
-		if !each(b, depth) {
+		if !visit(b, depth) {
 			return false
 		}
 	}

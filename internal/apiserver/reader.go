@@ -24,28 +24,28 @@ type Reader struct {
 	REST *rest.RESTClient
 	// Page is how many objects of a list are read at once, and MostPages how many pages a list may have.
 	Page, MostPages int
-	// Enough is asked before each page, and ends a list by its error. Nil has time for all.
+	// Enough is called before each page, and its error ends a list. If it is nil, there is time for all.
 	Enough func() error
 }
 
 // NewREST makes a client that leaves objects as they are. It sends by web, which has the login and the limits.
 func NewREST(config *rest.Config, web *http.Client) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
-	scheme := runtime.NewScheme() // it decodes what an API server says when it refuses
+	scheme := runtime.NewScheme() // it decodes the refusals of an API server
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.RESTClientForConfigAndClient(config, web)
 }
 
-// Get decodes what is at a path, and says whether it is there.
-func (r Reader) Get(ctx context.Context, path string, into any) (there bool, err error) {
-	return found(r.REST.Get().AbsPath(path).Do(ctx), into)
+// Get decodes the object at a path, and reports whether it exists.
+func (r Reader) Get(ctx context.Context, path string, target any) (exists bool, err error) {
+	return found(r.REST.Get().AbsPath(path).Do(ctx), target)
 }
 
-// List decodes a list page by page, and says whether the API server has the kind. A page that is longer than an answer may be is
-// read in parts: anybody who may make a few large objects could else keep a list from being read.
-func List[T any](ctx context.Context, r Reader, path string, query url.Values, each func(T) error) (served bool, err error) {
+// List decodes a list page by page, and reports whether the API server has the kind. A page that is longer than an answer may be
+// is read in parts: otherwise a user who may make a few large objects could keep a list from being read.
+func List[T any](ctx context.Context, r Reader, path string, query url.Values, visit func(T) error) (served bool, err error) {
 	next, size := "", r.Page
 	for range r.MostPages {
 		var list page
@@ -59,7 +59,7 @@ func List[T any](ctx context.Context, r Reader, path string, query url.Values, e
 		}
 		size = min(2*size, r.Page)
 		for _, text := range list.Items {
-			if err := item(path, text, each); err != nil {
+			if err := item(path, text, visit); err != nil {
 				return true, err
 			}
 		}
@@ -76,7 +76,7 @@ type page struct {
 	Items    []json.RawMessage `json:"items"`
 }
 
-func (r Reader) read(ctx context.Context, request *rest.Request, next string, size int, into *page) (served bool, err error) {
+func (r Reader) read(ctx context.Context, request *rest.Request, next string, size int, target *page) (served bool, err error) {
 	if r.Enough != nil {
 		if err := r.Enough(); err != nil {
 			return true, err
@@ -85,10 +85,10 @@ func (r Reader) read(ctx context.Context, request *rest.Request, next string, si
 	if request = request.Param("limit", strconv.Itoa(size)); next != "" {
 		request = request.Param("continue", next)
 	}
-	return found(request.Do(ctx), into)
+	return found(request.Do(ctx), target)
 }
 
-// EndlessError says that a list goes on after as many pages as are read.
+// EndlessError means that a list goes on after as many pages as are read.
 type EndlessError struct {
 	Path        string
 	Pages, Page int
@@ -100,7 +100,7 @@ func (e *EndlessError) Error() string {
 }
 
 // item decodes an object of a list. Names end up in commands for a shell, so they must be such as a real API server takes.
-func item[T any](path string, text []byte, each func(T) error) error {
+func item[T any](path string, text []byte, visit func(T) error) error {
 	var named struct {
 		Metadata struct{ Name, Namespace string } `json:"metadata"`
 	}
@@ -112,11 +112,11 @@ func item[T any](path string, text []byte, each func(T) error) error {
 			return fmt.Errorf("its list %s has an object with the name %.80q, which no API server of Kubernetes takes", path, name)
 		}
 	}
-	var one T
-	if err := json.Unmarshal(text, &one); err != nil {
+	var object T
+	if err := json.Unmarshal(text, &object); err != nil {
 		return err
 	}
-	return each(one)
+	return visit(object)
 }
 
 // With adds a query to a request.
@@ -129,7 +129,7 @@ func With(request *rest.Request, query url.Values) *rest.Request {
 	return request
 }
 
-func found(result rest.Result, into any) (there bool, err error) {
+func found(result rest.Result, target any) (exists bool, err error) {
 	data, err := Content(result)
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -137,10 +137,10 @@ func found(result rest.Result, into any) (there bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, json.NewDecoder(bytes.NewReader(data)).Decode(into)
+	return true, json.NewDecoder(bytes.NewReader(data)).Decode(target)
 }
 
-// Content is an answer, or what the API server says instead of it.
+// Content returns an answer, or the API server's error instead of it.
 func Content(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err

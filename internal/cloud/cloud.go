@@ -48,11 +48,11 @@ type Account interface {
 	// that a call names twice counts once.
 	Watch(ctx context.Context, changed func(...Key)) error
 
-	// Health says how the account fares, from memory: it asks the cloud nothing.
+	// Health returns the state of the account from memory: it asks the cloud nothing.
 	Health() Health
 
 	// Marked returns the VMs that carry the mark of a machine and are the one that was made for it: a copy of such a VM is not. It
-	// knows them from the Watch and asks the cloud nothing. While it does not know them all, it says false.
+	// takes them from the Watch and asks the cloud nothing. While it does not know them all, the second result is false.
 	Marked() ([]Marked, bool)
 
 	// Close ends the account's session; call it after Watch has returned. Later calls fail and MUST NOT open a new session.
@@ -61,8 +61,8 @@ type Account interface {
 
 // Console is a Cloud that keeps what a guest writes to its console.
 type Console interface {
-	// LastWords returns the last lines of it that say something of Windows' start or its bootstrap; none if there are none. It
-	// asks the cloud, so call it only when nothing else is to come from the guest. Do not trust what it returns.
+	// LastWords returns the last lines of it about Windows' start or its bootstrap; none if there are none. It asks the cloud, so
+	// call it only when nothing else is to come from the guest. Do not trust what it returns.
 	LastWords(ctx context.Context, m Machine) ([]string, error)
 }
 
@@ -72,9 +72,9 @@ type Health struct {
 	Server string
 	// Sessions are those that are open at the cloud.
 	Sessions int
-	// Synced says that the Watch has told of all VMs and tells of changes.
+	// Synced is true once the Watch has listed all VMs and reports changes.
 	Synced bool
-	// Broken says that calls fail at once, because the cloud did not answer or let the user in; it is tried now and then.
+	// Broken is true while calls fail at once, because the cloud did not answer or let the user in; it is tried now and then.
 	Broken bool
 	// Cause is why it is broken, for logs.
 	Cause error
@@ -84,12 +84,12 @@ type Health struct {
 
 // Provider is one kind of cloud. Only main.go and the clusterctl plugin know all kinds by name.
 type Provider interface {
-	// Identify says who the machine's VM is. It MUST be pure, and it MUST NOT give two machines the same answer. Once
+	// Identify returns the identity of the machine's VM. It MUST be pure, and it MUST NOT give two machines the same answer. Once
 	// spec.providerID holds the answer, it MUST always give that answer again.
 	Identify(m *infrav1.WindowsMachine) (Identity, error)
 
-	// Check says what the spec of a new VM lacks and the API allows to be left out, or names in a form that leads nowhere, as an
-	// Invalid error. It MUST be pure.
+	// Check returns, as an Invalid error, what the spec of a new VM lacks and the API allows to be left out, or names in a form
+	// that leads nowhere. It MUST be pure.
 	Check(m *infrav1.WindowsMachine) error
 
 	// Principal names the server, the user and the proof that these credentials are, and nothing else that they may hold: equal
@@ -110,14 +110,14 @@ type Identity struct {
 	ProviderID string
 }
 
-// Machine is what a cloud is told about a WindowsMachine.
+// Machine is what a cloud gets of a WindowsMachine.
 type Machine struct {
 	Identity
 
 	// Proof is what else is known that can prove that a VM is the machine's.
 	Proof
 
-	// Key and ProviderID are also the mark on the VM, which says which machine the VM belongs to.
+	// Key and ProviderID are also the mark on the VM, which names the machine that the VM belongs to.
 	Key Key
 
 	// UID of the WindowsMachine. Reports that its guest brings by itself have it, so that those of another machine are ignored.
@@ -129,7 +129,7 @@ type Machine struct {
 	// Spec has the part for this cloud set.
 	Spec infrav1.WindowsMachineSpec
 
-	// Place says more of where the VM goes, to clouds that inherit that.
+	// Place has more about where the VM goes, for clouds that inherit that.
 	Place Place
 
 	// NetworkInterfaces are the adapters with the MACs that they must get; one without gets any. Only Ensure needs them.
@@ -142,7 +142,7 @@ type Machine struct {
 	// and returns its error as it is.
 	UserData func(context.Context) (UserData, error) `json:"-"`
 
-	// Settled says that the Node has joined, or that its bootstrap has failed for good: the guest needs its user data no more.
+	// Settled is true if the Node has joined, or its bootstrap has failed for good: the guest needs its user data no more.
 	Settled bool
 }
 
@@ -150,23 +150,23 @@ type Machine struct {
 type VM struct {
 	State State // whether it runs
 
-	// Detail tells people what the cloud is doing, or what is wrong with a VM that runs. It must not change while that lasts. Doubt
-	// is why the cloud cannot say whether the VM runs, which people are told even if its guest says that it does.
+	// Detail is what the cloud is doing, or what is wrong with a VM that runs, for people. It must not change while that lasts.
+	// Doubt is why it is open whether the VM runs; people see it even if the guest reports that it does.
 	Detail, Doubt string
 
-	// AfterJoin tells people, once the Node has joined, what keeps it from work, as far as that is seen of its VM.
+	// AfterJoin is, for people and once the Node has joined, what keeps it from work, as far as that is seen of its VM.
 	AfterJoin string
 
 	// Addresses are the cloud's and the guest's, FailureDomain is where the VM runs, and ImageVersion is of what the cloud made it.
 	Addresses                   []clusterv1.MachineAddress
 	FailureDomain, ImageVersion string
 
-	// Size is that of the VM, where the spec does not say it, and Why is the reason that a Stopped VM does not run.
+	// Size is that of the VM, where the spec has none, and Why is the reason that a Stopped VM does not run.
 	Size Size
 	Why  Why
 
-	// UserData says that the VM still holds the user data that Ensure gave it, where its guest or a reader of the cloud finds them.
-	// A cloud that can erase none of them never says so, and docs/bootstrap.md tells who can read them there.
+	// UserData is true while the VM still holds the user data that Ensure gave it, where its guest or a reader of the cloud finds
+	// them. In a cloud that can erase none of them it is never true, and docs/bootstrap.md lists who can read them there.
 	UserData bool
 
 	// Record is what to keep of what the cloud itself calls the VM: of the answer to the cloud's own request, or of the first sight
@@ -176,8 +176,8 @@ type VM struct {
 	// Orphans names what Delete leaves, because it looks like the machine's and nothing proves it. It comes with ErrNotFound, too.
 	Orphans []string
 
-	// Left says, with ErrNotFound of Delete, what to look for by hand: the machine had a VM, or may have asked for one, and the
-	// cloud did not accept a deletion of ours. It has the IDs and the last place of the VM. Empty if nothing can be left.
+	// Left is, with ErrNotFound of Delete, what to look for by hand: the machine had a VM, or may have asked for one, and the cloud
+	// did not accept a deletion of ours. It has the IDs and the last place of the VM. Empty if nothing can be left.
 	Left string
 
 	// Report is the guest's own, for plan.DecodeReport. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.

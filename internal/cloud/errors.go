@@ -9,14 +9,14 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// ErrNotFound says that the machine has no VM.
+// ErrNotFound means that the machine has no VM.
 var ErrNotFound = errors.New("the VM does not exist")
 
-// ErrOtherServer says that the address of an account leads to another server than before. The account does nothing there, and is
-// of no use any more: close it and connect again.
+// ErrOtherServer means that the address of an account leads to another server than before. The account does nothing there, and
+// is of no use any more: close it and connect again.
 var ErrOtherServer = errors.New("another server answers at the address of the account")
 
-// Kind says what can help against an error.
+// Kind is what can help against an error.
 type Kind string
 
 // The kinds of errors.
@@ -31,8 +31,8 @@ const (
 	Denied Kind = "Denied"
 	// Invalid: only another spec helps.
 	Invalid Kind = "Invalid"
-	// Later: the cloud was not asked, because others are asking it, or because it is about to tell of all VMs. Nothing is known
-	// that was not known before, so nothing is told. The Watch sends the key when it is time, and After is when to look without.
+	// Later: the cloud was not asked, because others are asking it, or because it is about to list all VMs. There is no new
+	// knowledge, so nothing is reported. The Watch sends the key when it is time, and After is when to look without.
 	Later Kind = "Later"
 )
 
@@ -41,7 +41,7 @@ type Error struct {
 	Kind Kind
 	// Reason is that of the condition, one of the API's reasons.
 	Reason string
-	// Message says what is wrong and then what to do. Nothing in it changes from one try to the next.
+	// Message states what is wrong and then what to do. Nothing in it changes from one try to the next.
 	Message string
 	// After is how long a Throttled cloud asked us to wait, and when to look again if no key comes first; zero if no key will.
 	After time.Duration

@@ -18,10 +18,11 @@ const (
 	CheckSkipped Result = "skipped" // the check was not made
 )
 
-// Progress is told which part of a check begins, of how many, and what that looks at. It must not block. It may be nil.
+// Progress is called when a part of a check begins: which part, of how many, and what that looks at. It must not block. It may
+// be nil.
 type Progress func(part, parts int, what string)
 
-// Begin tells that a part begins.
+// Begin reports that a part begins.
 func (p Progress) Begin(part, parts int, what string) {
 	if p != nil {
 		p(part, parts, what)

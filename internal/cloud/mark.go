@@ -10,7 +10,7 @@ import (
 // Marked is a VM with our marks, or what was made with one and has none any more, as the cloud shows it. Whoever may change VMs
 // there can write all of it.
 type Marked struct {
-	// Kind says what it is, if it is no VM but was left by one, such as "disk"; empty for a VM.
+	// Kind is what it is, if it is no VM but was left by one, such as "disk"; empty for a VM.
 	Kind string
 	// Name that it has now.
 	Name string
@@ -20,7 +20,7 @@ type Marked struct {
 	Cluster    ClusterMark
 }
 
-// ClusterMark names the Cluster of a machine, in the machine's namespace, to tell whose a VM was once its machine is gone.
+// ClusterMark names the Cluster of a machine, in the machine's namespace, to show whose a VM was once its machine is gone.
 // Another installation may have a Cluster of the same name, but none of the same UID.
 type ClusterMark struct {
 	Name string

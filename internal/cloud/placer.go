@@ -15,29 +15,29 @@ type Placer interface {
 	// Inherits names the kind of infrastructure object that Resolve understands.
 	Inherits() schema.GroupKind
 
-	// Resolve says where the machine's VM goes. The object is nil if the Cluster has none of that kind. What spec.providerID says
-	// holds over all else. A Transient error is about an object that lacks something yet. Of a machine that is being deleted it
-	// says only with whose rights it is managed: identity and cloud.
+	// Resolve returns where the machine's VM goes. The object is nil if the Cluster has none of that kind. The place in
+	// spec.providerID holds over all else. A Transient error is about an object that lacks something yet. For a machine that is
+	// being deleted the answer has only the rights with which it is managed: identity and cloud.
 	Resolve(m *infrav1.WindowsMachine, infrastructure *unstructured.Unstructured) (*infrav1.AzurePlacement, error)
 
-	// Allow says whose credentials a machine may use: those of an identity object, or the manager's own if identity is nil.
+	// Allow decides whose credentials a machine may use: those of an identity object, or the manager's own if identity is nil.
 	Allow(by Asker, identity *unstructured.Unstructured) (Grant, error)
 
 	// As is the provider with the rights of a grant: its Principal and Connect get what is in the Secret of the grant, or nothing.
-	// A grant of a cloud alone, without a proof, is for a Secret of the machine's own namespace: it holds unless the Secret says
-	// which cloud it is for.
+	// A grant of a cloud alone, without a proof, is for a Secret of the machine's own namespace: it holds unless the Secret names
+	// the cloud that it is for.
 	As(grant Grant) Provider
 }
 
-// Asker is who wants to use an identity: a namespace, and its labels.
+// Asker is the user of an identity: a namespace, and its labels.
 type Asker struct {
 	Namespace string
 	Labels    map[string]string
-	// Unread says that the manager may not read the labels.
+	// Unread is true if the manager may not read the labels.
 	Unread bool
-	// Holds says that the machine may have a VM: an identity that is being deleted serves it until that is gone.
+	// Holds is true if the machine may have a VM: an identity that is being deleted serves it until that is gone.
 	Holds bool
-	// Cloud is the one that the machine's place is in, if that says so.
+	// Cloud is the one that the machine's place is in, if the place names one.
 	Cloud string
 }
 
@@ -45,17 +45,17 @@ type Asker struct {
 type Grant struct {
 	// Proof is how the identity proves to the cloud who it is, in the cloud's own words.
 	Proof string
-	// ClientID and TenantID say who it is; empty for the manager's own.
+	// ClientID and TenantID identify it; empty for the manager's own.
 	ClientID, TenantID string
 	// Secret has the proof; empty if the manager has it.
 	Secret Key
 	// Cloud is the one to log in to; empty for the manager's usual one.
 	Cloud string
-	// AskedBy and AskedCloud say who asked for a proof of others, and for which cloud.
+	// AskedBy and AskedCloud are who asked for a proof of others, and for which cloud.
 	AskedBy, AskedCloud string
 }
 
-// Place is what a cloud that inherits is told of where a VM goes.
+// Place is what a cloud that inherits gets about where a VM goes.
 type Place struct {
 	// Azure is status.azure; nil elsewhere, and for a machine that is deleted before it had one.
 	Azure *infrav1.AzurePlacement

@@ -21,7 +21,7 @@ type Proof struct {
 	// machine's whatever their marks are, but only at the server that gave it.
 	Record Record
 
-	// Own says that the identity follows from the machine's own name and UID, which no user chooses.
+	// Own is true if the identity follows from the machine's own name and UID, which no user chooses.
 	Own bool
 
 	// Vouched: the owning Machine has the identity, too. Users may write that, so with all marks it proves only a VM that was made
@@ -31,7 +31,7 @@ type Proof struct {
 	// Digest is that of the user data in the machine's bootstrap Secret, which moves with its objects; empty if there is none.
 	Digest string
 
-	// TookOver are the UIDs of management clusters whose machines this one has taken over, as its operator says.
+	// TookOver are the UIDs of management clusters whose machines this one has taken over, by its operator's word.
 	TookOver []types.UID
 }
 
@@ -48,7 +48,7 @@ const (
 	Existed Asked = "existed"
 )
 
-// Whose says whose a VM is that has the name or the ID of a machine's VM.
+// Whose is whose a VM is that has the name or the ID of a machine's VM.
 type Whose string
 
 // Whose VMs are.
@@ -63,10 +63,10 @@ const (
 	Foreign Whose = "foreign"
 )
 
-// Proves says whether a VM with all marks of the machine is the machine's. Another management cluster may have a machine with the
-// same marks, and a user may write any identity into the spec of a machine. So the VM must have been made for this object, by its
-// UID; or with the user data that the machine still has; or by a management cluster that the operator names. The digest of a VM
-// that was made by an earlier release is empty; its machine is proved as that release did it.
+// Proves reports whether a VM with all marks of the machine is the machine's. Another management cluster may have a machine with
+// the same marks, and a user may write any identity into the spec of a machine. So the VM must have been made for this object,
+// by its UID; or with the user data that the machine still has; or by a management cluster that the operator names. The digest
+// of a VM that was made by an earlier release is empty; its machine is proved as that release did it.
 func (m Machine) Proves(madeFor ClusterMark, digest string) bool {
 	switch {
 	case m.Own, digest != "" && digest == m.Digest, slices.Contains(m.TookOver, madeFor.Manager):
@@ -77,7 +77,7 @@ func (m Machine) Proves(madeFor ClusterMark, digest string) bool {
 	return false
 }
 
-// DigestOf is the digest of user data that the VM of an identity carries. It says nothing of data that nobody knows.
+// DigestOf is the digest of user data that the VM of an identity carries. It reveals nothing of data that nobody knows.
 func DigestOf(providerID string, data UserData) string {
 	if len(data) == 0 {
 		return ""
@@ -106,8 +106,8 @@ func (r Record) At(server string) Record {
 	return r
 }
 
-// MachineID says which machine something is remembered of. An identity alone does not: a user may write that of another machine
-// into a new object.
+// MachineID names the machine that something is remembered of. An identity alone does not: a user may write that of another
+// machine into a new object.
 type MachineID struct {
 	Key        Key
 	UID        types.UID

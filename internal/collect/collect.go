@@ -47,10 +47,10 @@ func (c *Collector) Read(ctx context.Context) error {
 	return nil
 }
 
-// note notes what is not shown, and passes every other error.
-func note(in *[]string, what string, err error) error {
+// note records what is not shown, and returns every other error.
+func note(in *[]string, subject string, err error) error {
 	if apierrors.IsForbidden(err) {
-		*in = append(*in, what)
+		*in = append(*in, subject)
 		return nil
 	}
 	return err
@@ -69,15 +69,15 @@ func (c *Collector) nodes(ctx context.Context) error {
 	c.Kubelets, c.MaxPods = map[string]string{}, map[string]int{}
 	left := c.MostOfNodes
 	_, err := apiserver.List(ctx, c.Server, "/api/v1/nodes", nil, func(node corev1.Node) error {
-		there := placement.There(node)
-		if left -= size(there); left < 0 {
+		entry := placement.There(node)
+		if left -= size(entry); left < 0 {
 			return fmt.Errorf("the labels and taints of its Nodes have more than %d KiB", c.MostOfNodes>>10)
 		}
-		if !there.IsWindows() {
-			c.Linux = append(c.Linux, there)
+		if !entry.IsWindows() {
+			c.Linux = append(c.Linux, entry)
 			return nil
 		}
-		c.Windows = append(c.Windows, there)
+		c.Windows = append(c.Windows, entry)
 		c.Kubelets[node.Name] = node.Status.NodeInfo.KubeletVersion
 		c.MaxPods[node.Name] = int(node.Status.Capacity.Pods().Value())
 		return nil
@@ -120,8 +120,8 @@ func (c *Collector) Namespaces(ctx context.Context) error {
 // dns reads the Service whose pods are cluster DNS. One without a selector is there, and selects nothing.
 func (c *Collector) dns(ctx context.Context) error {
 	var service corev1.Service
-	there, err := c.Server.Get(ctx, "/api/v1/namespaces/kube-system/services/kube-dns", &service)
-	if there && service.Spec.Type != corev1.ServiceTypeExternalName {
+	found, err := c.Server.Get(ctx, "/api/v1/namespaces/kube-system/services/kube-dns", &service)
+	if found && service.Spec.Type != corev1.ServiceTypeExternalName {
 		c.DNS = map[string]string{}
 		maps.Copy(c.DNS, service.Spec.Selector)
 	}
@@ -152,16 +152,16 @@ func (w Workload) Decode() (placement.Workload, error) {
 	return found, json.Unmarshal(w.Spec.Template, &found.Template)
 }
 
-// Workloads hands out all workloads, one after the other.
-func (c *Collector) Workloads(ctx context.Context, each func(Workload) error) error {
-	for _, one := range []struct{ kind, resource string }{
+// Workloads calls visit with each workload.
+func (c *Collector) Workloads(ctx context.Context, visit func(Workload) error) error {
+	for _, list := range []struct{ kind, resource string }{
 		{"DaemonSet", "daemonsets"}, {"Deployment", "deployments"}, {"StatefulSet", "statefulsets"},
 	} {
-		_, err := apiserver.List(ctx, c.Server, "/apis/apps/v1/"+one.resource, nil, func(w Workload) error {
-			w.Kind = one.kind
-			return each(w)
+		_, err := apiserver.List(ctx, c.Server, "/apis/apps/v1/"+list.resource, nil, func(w Workload) error {
+			w.Kind = list.kind
+			return visit(w)
 		})
-		if err := note(&c.Lacking, "list "+one.resource, err); err != nil {
+		if err := note(&c.Lacking, "list "+list.resource, err); err != nil {
 			return err
 		}
 	}

@@ -99,9 +99,9 @@ func TestSkewWithoutDate(t *testing.T) {
 	var lines lines
 	s := &skewed{now: time.Now, log: lines.logger()}
 	for _, date := range []string{"", "tomorrow"} {
-		s.hear(http.Header{"Date": {date}}, time.Now(), time.Now())
+		s.compare(http.Header{"Date": {date}}, time.Now(), time.Now())
 	}
 	expect.Same(t, "lines", 0, len(lines.logged()))
-	s.hear(http.Header{"Date": {"Mon, 02 Jan 2006 15:04:05 GMT"}}, time.Now(), time.Now())
+	s.compare(http.Header{"Date": {"Mon, 02 Jan 2006 15:04:05 GMT"}}, time.Now(), time.Now())
 	expect.Same(t, "lines of the first answer that tells", 1, len(lines.logged()))
 }

@@ -32,11 +32,11 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 
 // checkScope refuses what selects no object, so that the manager would do nothing and be healthy.
 func (f *managerFlags) checkScope() error {
-	if why := validation.IsDNS1123Label(f.namespace); f.namespace != "" && len(why) > 0 {
-		return fmt.Errorf("--namespace=%q is no name of a namespace: %s; leave it out for all namespaces", f.namespace, why[0])
+	if problems := validation.IsDNS1123Label(f.namespace); f.namespace != "" && len(problems) > 0 {
+		return fmt.Errorf("--namespace=%q is no name of a namespace: %s; leave it out for all namespaces", f.namespace, problems[0])
 	}
-	if why := validation.IsValidLabelValue(f.watchFilter); len(why) > 0 {
-		return fmt.Errorf("--watch-filter=%q is no value of a label: %s; leave it out for all objects", f.watchFilter, why[0])
+	if problems := validation.IsValidLabelValue(f.watchFilter); len(problems) > 0 {
+		return fmt.Errorf("--watch-filter=%q is no value of a label: %s; leave it out for all objects", f.watchFilter, problems[0])
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func (f *managerFlags) checkTimes() error {
 
 // checkLimits refuses numbers with which client-go waits for ever, or has no limit.
 func (f *managerFlags) checkLimits() error {
-	for _, one := range []struct {
+	for _, option := range []struct {
 		flag  string
 		value float64
 	}{
@@ -65,14 +65,14 @@ func (f *managerFlags) checkLimits() error {
 		{"windowsmachine-concurrency", float64(f.machineConcurrency)},
 		{"windowsbootstrapconfig-concurrency", float64(f.configConcurrency)},
 	} {
-		if !(one.value > 0) { // nor NaN
-			return fmt.Errorf("--%s=%v is no limit; use a number above 0", one.flag, one.value)
+		if !(option.value > 0) { // nor NaN
+			return fmt.Errorf("--%s=%v is no limit; use a number above 0", option.flag, option.value)
 		}
 	}
 	return nil
 }
 
-// checkTookOver refuses what is the UID of no namespace, which would match nothing and be noticed by nobody.
+// checkTookOver refuses a UID that no namespace can have: it would match nothing, unnoticed.
 func (f *managerFlags) checkTookOver() error {
 	for _, uid := range f.tookOverFrom {
 		if parsed, err := uuid.Parse(uid); err != nil || parsed.String() != uid {

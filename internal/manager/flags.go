@@ -102,7 +102,7 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 // addLogFlags hides the flags that need Kubernetes' gate LoggingAlphaOptions, which a manager cannot switch on.
 func (f *managerFlags) addLogFlags(fs *pflag.FlagSet) {
 	logsv1.AddFlags(f.logs, fs)
-	fs.VisitAll(func(one *pflag.Flag) { one.Hidden = strings.HasPrefix(one.Usage, "[Alpha]") })
+	fs.VisitAll(func(flag *pflag.Flag) { flag.Hidden = strings.HasPrefix(flag.Usage, "[Alpha]") })
 }
 
 // addProfilerFlags adds those of Cluster API's managers.
@@ -154,7 +154,7 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 	if err != nil {
 		return azure.Provider{}, fmt.Errorf("--azure-clouds: %w", err)
 	}
-	if _, known := book.Named(f.azureCloud); !known {
+	if _, ok := book.Named(f.azureCloud); !ok {
 		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known; use one of %s",
 			f.azureCloud, strings.Join(book.Names(), ", "))
 	}
@@ -166,11 +166,11 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 }
 
 // tookOver are the management clusters of --took-over-from.
-func (f *managerFlags) tookOver() (all []types.UID) {
+func (f *managerFlags) tookOver() (uids []types.UID) {
 	for _, uid := range f.tookOverFrom {
-		all = append(all, types.UID(uid))
+		uids = append(uids, types.UID(uid))
 	}
-	return all
+	return uids
 }
 
 func (f *managerFlags) restConfig() (*rest.Config, error) {

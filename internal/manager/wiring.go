@@ -61,11 +61,11 @@ const cacheWait = 500 * time.Millisecond
 
 // filled is true once each cache that a controller has asked for has what is there. A manager that does not lead has none, and is
 // ready to lead.
-func filled(all cache.Cache) healthz.Checker {
+func filled(caches cache.Cache) healthz.Checker {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), cacheWait)
 		defer cancel()
-		if !all.WaitForCacheSync(ctx) {
+		if !caches.WaitForCacheSync(ctx) {
 			return errors.New("the API server has not listed all objects to the manager's caches yet")
 		}
 		return nil
@@ -87,9 +87,9 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Client: mgr.GetClient(), Accounts: register, Events: recorder, Count: metrics.Orphans,
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
-	others := &identities.Keeper{Live: mgr.GetAPIReader()}
+	identityKeeper := &identities.Keeper{Live: mgr.GetAPIReader()}
 	ears := &guests.Ears{GetClient: clusters.GetClient, Heard: changed.Wake}
-	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(others), mgr.Add(ears)); err != nil {
+	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(identityKeeper), mgr.Add(ears)); err != nil {
 		return err
 	}
 	census := machine.Census{Client: mgr.GetClient(), Elected: mgr.Elected(), Now: time.Now, WatchFilter: flags.watchFilter}
@@ -111,9 +111,9 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Credentials: &credentials.Keeper{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, WatchFilter: flags.watchFilter,
 		},
-		Identities: others,
+		Identities: identityKeeper,
 		Held: &credentials.Keeper{
-			Kind: identities.Kind, Read: others.Read,
+			Kind: identities.Kind, Read: identityKeeper.Read,
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, WatchFilter: flags.watchFilter,
 		},
 		Accounts:    register,

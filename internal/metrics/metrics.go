@@ -83,13 +83,13 @@ var (
 	}, []string{"cluster_name"}))
 )
 
-// Build says which manager this is.
+// Build reports the version of this manager.
 func Build(version string, controllers []string) {
 	build.WithLabelValues(version, runtime.Version(), strings.Join(controllers, ",")).Set(1)
 }
 
-// ClockSkew says by how much our clock is ahead of the API server's.
-func ClockSkew(ahead time.Duration) { skew.Set(ahead.Seconds()) }
+// ClockSkew reports by how much our clock is ahead of the API server's.
+func ClockSkew(lead time.Duration) { skew.Set(lead.Seconds()) }
 
 // Call counts a call to a cloud. The method is one of a fixed list, and so is the outcome.
 func Call(cloud, method, outcome string, took time.Duration) {
@@ -108,8 +108,8 @@ func Phase(name string, took time.Duration) { phases.WithLabelValues(name).Obser
 // Failed counts a bootstrap that failed. The reason is one of the API.
 func Failed(reason string) { failures.WithLabelValues(reason).Inc() }
 
-// Orphans says how many VMs of a Cluster, and how many resources that VMs left, have no machine; the name is NAMESPACE/NAME. With
-// none the Cluster is forgotten.
+// Orphans reports how many VMs of a Cluster, and how many resources that VMs left, have no machine; the name is NAMESPACE/NAME.
+// With none the Cluster is forgotten.
 func Orphans(cluster string, vms, resources int) {
 	for gauge, n := range map[*prometheus.GaugeVec]int{orphans: vms, leftovers: resources} {
 		if n == 0 {
@@ -120,8 +120,8 @@ func Orphans(cluster string, vms, resources int) {
 	}
 }
 
-// Placements says how many findings with a problem a Cluster has; the name is NAMESPACE/NAME, and the problem one of ours. With
-// none the series is forgotten.
+// Placements reports how many findings with a problem a Cluster has; the name is NAMESPACE/NAME, and the problem one of ours.
+// With none the series is forgotten.
 func Placements(cluster, problem string, n int) {
 	if n == 0 {
 		placements.DeleteLabelValues(cluster, problem)

@@ -37,14 +37,14 @@ func (s *Seen) takeDNS(w Workload) {
 }
 
 func (s *Seen) ofDNS() []Finding {
-	why := " has no selector, so nobody knows which pods are cluster DNS, and nothing keeps them on Linux"
+	problem := " has no selector, so nobody knows which pods are cluster DNS, and nothing keeps them on Linux"
 	switch {
 	case s.DNS == nil || s.hasDNS:
 		return s.unkept
 	case len(s.DNS) > 0:
-		why = " selects no Deployment, DaemonSet or StatefulSet of kube-system, so nothing keeps cluster DNS on Linux"
+		problem = " selects no Deployment, DaemonSet or StatefulSet of kube-system, so nothing keeps cluster DNS on Linux"
 	}
 	return []Finding{{
-		Of: dnsService, Problem: DNSNotKept, Why: dnsService + why + "; see to it that its pods select kubernetes.io/os=linux",
+		Of: dnsService, Problem: DNSNotKept, Why: dnsService + problem + "; see to it that its pods select kubernetes.io/os=linux",
 	}}
 }

@@ -10,12 +10,12 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
-// Problem says what is wrong.
+// Problem is what is wrong.
 type Problem string
 
 // The problems.
 const (
-	// PodsLand: pods of a workload may be bound to Windows Nodes, and nothing says that they can run there.
+	// PodsLand: pods of a workload may be bound to Windows Nodes, and there is no sign that they can run there.
 	PodsLand Problem = "PodsLand"
 	// DNSNotKept: no policy keeps cluster DNS on Linux, because it is not where the policies look for it.
 	DNSNotKept Problem = "DNSNotKept"
@@ -27,7 +27,8 @@ const (
 	KubeProxyTooNew Problem = "KubeProxyTooNew"
 	// KubeProxyTooOld: a kube-proxy is more than three minor versions older than the API server.
 	KubeProxyTooOld Problem = "KubeProxyTooOld"
-	// PoliciesIncomplete: the policies that keep pods on Linux are not all there, or do not act. Who keeps them says so.
+	// PoliciesIncomplete: the policies that keep pods on Linux are not all there, or do not act. The caller that keeps them reports
+	// it.
 	PoliciesIncomplete Problem = "PoliciesIncomplete"
 )
 
@@ -47,13 +48,13 @@ type Seen struct {
 	DNS map[string]string
 	// Kubelets have the version of the kubelet of each Windows Node that is there, by the Node's name.
 	Kubelets map[string]string
-	// ProxyRuns say who is to run kube-proxy on a Windows Node, by the Node's name. Those of which no config is known are not in it.
+	// ProxyRuns are what is to run kube-proxy on a Windows Node, by the Node's name. Nodes whose config is not known are not in it.
 	ProxyRuns map[string]bootstrapv1.KubeProxyRun
 	// Joining is how many Windows machines have no Node yet.
 	Joining int
 	// Version is that of the API server, such as v1.36.3. If it is empty, versions are not compared.
 	Version string
-	// Mutates says that the cluster's API server writes the Linux selection into templates that change, by our policy.
+	// Mutates is true if the cluster's API server writes the Linux selection into templates that change, by our policy.
 	Mutates bool
 
 	hasDNS  bool      // a workload has the pods of cluster DNS
@@ -76,7 +77,7 @@ func (s *Seen) Take(w Workload) Finding {
 func (s *Seen) OfCluster() []Finding { return slices.Concat(s.ofDNS(), s.ofProxies()) }
 
 // GetsLinux is the rule of internal/policies/policies.yaml (needsLinux) once more, for people to read before it acts: the policy
-// gives the nodeSelector of Linux to such a template when somebody changes it. A test on real API servers compares the two.
+// gives the nodeSelector of Linux to such a template when it changes. A test on real API servers compares the two.
 func (c Cluster) GetsLinux(w Workload) bool {
 	spec := &w.Template.Spec
 	_, ofNamespace := c.Selectors[w.Namespace]
@@ -92,13 +93,13 @@ func (c Cluster) GetsLinux(w Workload) bool {
 	return w.Annotations[RunsOnAnnotation] != RunsOnBoth
 }
 
-// ofEveryTaint says whether it passes the taint of Windows Nodes, whatever that is.
+// ofEveryTaint reports whether it passes the taint of Windows Nodes, whatever that is.
 func ofEveryTaint(t corev1.Toleration) bool {
 	effects := []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
 	return t.Key == "" && slices.Contains(effects, t.Effect)
 }
 
-// Planned says what the policy will do to these workloads, each of which gets Linux. It is empty if there is none.
+// Planned is the sentence for workloads that the policy will change, each of which gets Linux. It is empty if there is none.
 func Planned(workloads []string) string {
 	if len(workloads) == 0 {
 		return ""

@@ -19,7 +19,7 @@ type Join struct {
 
 // JoinsOf are those of machines that are not being deleted and whose config is known, by name. A config that is refused makes no
 // Node.
-func JoinsOf(machines []infrav1.WindowsMachine, configs []bootstrapv1.WindowsBootstrapConfig) (all []Join) {
+func JoinsOf(machines []infrav1.WindowsMachine, configs []bootstrapv1.WindowsBootstrapConfig) (joins []Join) {
 	ofOwner := map[string]*bootstrapv1.WindowsBootstrapConfig{}
 	for i := range configs {
 		ofOwner[machineOf(&configs[i])] = &configs[i]
@@ -32,11 +32,11 @@ func JoinsOf(machines []infrav1.WindowsMachine, configs []bootstrapv1.WindowsBoo
 			continue
 		}
 		if node, err := ToBeMade(config, m); err == nil {
-			all = append(all, Join{node, config})
+			joins = append(joins, Join{node, config})
 		}
 	}
-	slices.SortFunc(all, func(a, b Join) int { return cmp.Compare(a.Node.Name, b.Node.Name) })
-	return all
+	slices.SortFunc(joins, func(a, b Join) int { return cmp.Compare(a.Node.Name, b.Node.Name) })
+	return joins
 }
 
 // machineOf is the name of the Machine of Cluster API that an object belongs to; empty if there is none.
@@ -56,7 +56,7 @@ func (s *Seen) Add(joins []Join) {
 	kinds := map[string]bool{}
 	for _, j := range joins {
 		s.ProxyRuns[j.Node.Name] = bootstrap.KubeProxyRun(j.Config.Spec.Network)
-		if _, there := s.Kubelets[j.Node.Name]; there {
+		if _, ok := s.Kubelets[j.Node.Name]; ok {
 			continue
 		}
 		s.Joining++

@@ -16,15 +16,15 @@ const notAName = "(not a name)"
 // FirstNode stands for the Windows Node that a pool without settings of its own would make.
 const FirstNode = "a first Windows Node"
 
-// Named is a name, a key, a value or a version of a workload cluster, as it may stand in a sentence of ours. Whoever has that
-// cluster may have its API server say anything, such as a sentence with a command that would read as ours.
+// Named is a name, a key, a value or a version of a workload cluster, as it may stand in a sentence of ours. An owner of that
+// cluster may have its API server answer anything, such as a sentence with a command that would read as ours.
 func Named(text string) string {
 	if text == "" || text == FirstNode {
 		return text
 	}
 	plain := strings.ReplaceAll(text, "+", "-") // versions have it
-	before, after, found := strings.Cut(plain, "/")
-	isPair := found && isSubdomain(before) && isSubdomain(after) // of a namespace, as those have that ToBeMade makes
+	prefix, suffix, found := strings.Cut(plain, "/")
+	isPair := found && isSubdomain(prefix) && isSubdomain(suffix) // of a namespace, as those have that ToBeMade makes
 	if isPair || isSubdomain(plain) || len(validation.IsQualifiedName(plain)) == 0 || len(validation.IsValidLabelValue(plain)) == 0 {
 		return text
 	}
@@ -35,11 +35,11 @@ func isSubdomain(text string) bool { return len(validation.IsDNS1123Subdomain(te
 
 // allNamed are names as they may stand in a sentence.
 func allNamed(texts []string) []string {
-	all := make([]string, len(texts))
+	result := make([]string, len(texts))
 	for i, text := range texts {
-		all[i] = Named(text)
+		result[i] = Named(text)
 	}
-	return all
+	return result
 }
 
 // taintText writes a taint as kubectl does.
@@ -54,8 +54,8 @@ func (w Workload) patch(template map[string]any) string {
 	return w.kubectl("patch", "--type merge -p '"+string(text)+"'")
 }
 
-// kubectl is a command about the workload. There is none for a name that no API server takes: who runs it is in a shell, and
-// whoever has a workload cluster may have its API server say anything.
+// kubectl is a command about the workload. There is none for a name that no API server takes: the command is run in a shell, and
+// the owner of a workload cluster may have its API server answer anything.
 func (w Workload) kubectl(verb, rest string) string {
 	namespace := cmp.Or(w.Namespace, "default")
 	kind := strings.ToLower(w.Kind)

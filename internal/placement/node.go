@@ -23,7 +23,7 @@ type Node struct {
 	Unknown []string
 }
 
-// There is a Node of the cluster.
+// There converts a Node of the cluster.
 func There(node corev1.Node) Node {
 	return Node{Name: node.Name, Labels: node.Labels, Taints: node.Spec.Taints}
 }
@@ -35,10 +35,10 @@ func (n Node) Kind() string {
 	return fmt.Sprint(labels, n.Taints, n.Unknown) // maps are printed in the order of their keys
 }
 
-// IsWindows says whether it runs Windows.
+// IsWindows reports whether it runs Windows.
 func (n Node) IsWindows() bool { return n.Labels[corev1.LabelOSStable] == windows }
 
-// What the labels of the system say, and the deprecated labels that each kubelet still gives its Node (kubernetes v1.36.3,
+// Values of the system's labels, and the deprecated labels that each kubelet still gives its Node (kubernetes v1.36.3,
 // pkg/kubelet/kubelet_node_status.go).
 const (
 	windows, linux = "windows", "linux"
@@ -55,9 +55,9 @@ var ofCloud = []string{
 
 // ToBeMade is the Node that a config and its machine will join: the labels and taints of kubeadm join, the labels that Cluster
 // API copies from its Machine (the WindowsMachine has the same), and the kubelet's own. Taints of the Machine, which Cluster API
-// adds where its gate MachineTaintPropagation is on, are left out: pods that they keep off are told before they could come. An
-// error is a *bootstrap.InvalidError: no such Node will join. Until the machine has a computer name, the Node has its namespace
-// and name instead, with a slash, which no Node has.
+// adds where its gate MachineTaintPropagation is on, are left out: pods that they keep off are reported before they could come.
+// An error is a *bootstrap.InvalidError: no such Node will join. Until the machine has a computer name, the Node has its
+// namespace and name instead, with a slash, which no Node has.
 func ToBeMade(config *bootstrapv1.WindowsBootstrapConfig, machine *infrav1.WindowsMachine) (Node, error) {
 	labels, taints, err := bootstrap.Registered(config.Spec, machine)
 	if err != nil {
@@ -76,14 +76,14 @@ func ToBeMade(config *bootstrapv1.WindowsBootstrapConfig, machine *infrav1.Windo
 		labels[corev1.LabelWindowsBuild] = "10.0." + number
 	}
 	for _, key := range append(slices.Clone(ofCloud), corev1.LabelWindowsBuild) {
-		if _, known := labels[key]; !known {
+		if _, ok := labels[key]; !ok {
 			n.Unknown = append(n.Unknown, key)
 		}
 	}
 	return n, nil
 }
 
-// passing are the taints that come and go without anybody who thinks of a pod. Kubernetes' own: k8s.io/api v0.36.3,
+// passing are the taints that come and go by themselves, whatever the pods. Kubernetes' own: k8s.io/api v0.36.3,
 // core/v1/well_known_taints.go; of cloud providers: k8s.io/cloud-provider v0.36.3, api/well_known_taints.go; of Cluster API:
 // v1.14.2, api/core/v1beta2/common_types.go; of the cluster autoscaler: 55c37cd, cluster-autoscaler/utils/taints.
 var passing = []string{
@@ -94,7 +94,7 @@ var passing = []string{
 	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
 }
 
-// keepsAway says whether a taint keeps pods away that do not tolerate it, as long as the Node lives.
+// keepsAway reports whether a taint keeps pods away that do not tolerate it, as long as the Node lives.
 func keepsAway(taint *corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(passing, taint.Key)
 }

@@ -1,4 +1,4 @@
-// Package placement decides whether the pods of a workload may be bound to Windows Nodes, and whether they say that they are
+// Package placement decides whether the pods of a workload may be bound to Windows Nodes, and whether they are declared to be
 // for Windows. It is pure, and decides by the scheduler's own code (k8s.io/component-helpers): a test gives the same templates
 // to a real kube-scheduler.
 //
@@ -8,7 +8,7 @@
 // nodeSelector, required node affinity, tolerations, and what a RuntimeClass adds to them; the Node's name, labels and taints.
 // These do not: requests, host ports, volumes, other pods, cordons, and the taints that Kubernetes, cloud providers and Cluster
 // API put on Nodes for a while (passing). For that reason nothing depends on the tolerations that the DaemonSet controller adds
-// to its pods: all are for such taints. spec.os counts for what a pod says, not for where it goes: the scheduler does not look
+// to its pods: all are for such taints. spec.os counts as a declaration, not for where a pod goes: the scheduler does not look
 // at it.
 package placement
 
@@ -21,20 +21,20 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 )
 
-// Verdict says where the pods of a workload may go.
+// Verdict is where the pods of a workload may go.
 type Verdict string
 
 // The verdicts.
 const (
 	// StaysAway: no Windows Node may get a pod. A workload for Windows whose pods stay Pending stays away, too.
 	StaysAway Verdict = "StaysAway"
-	// ForWindows: pods may be bound to Windows Nodes, and the workload says that this is meant.
+	// ForWindows: pods may be bound to Windows Nodes, and the workload declares that this is meant.
 	ForWindows Verdict = "ForWindows"
-	// Lands: pods may be bound to a Windows Node, and nothing says that they can run there.
+	// Lands: pods may be bound to a Windows Node, and there is no sign that they can run there.
 	Lands Verdict = "Lands"
 )
 
-// RunsOnAnnotation of a workload with the value RunsOnBoth says that its pods run on Linux and Windows.
+// RunsOnAnnotation of a workload with the value RunsOnBoth declares that its pods run on Linux and Windows.
 const (
 	RunsOnAnnotation = "capwin.io/runs-on"
 	RunsOnBoth       = "both"
@@ -51,8 +51,8 @@ type Workload struct {
 type Cluster struct {
 	// Windows are the Windows Nodes, each once.
 	Windows []Node
-	// Linux are the other Nodes. A label that none of them has tells that a pod which selects it is for Windows. If it is empty,
-	// only the labels of the operating system tell that.
+	// Linux are the other Nodes. A pod that selects a label which none of them has is for Windows. If the list is empty, only the
+	// labels of the operating system show that.
 	Linux []Node
 	// RuntimeClasses are all of the cluster.
 	RuntimeClasses []nodev1.RuntimeClass
@@ -60,7 +60,7 @@ type Cluster struct {
 	Selectors map[string]map[string]string
 }
 
-// Finding is the verdict on a workload, or on something else of a cluster, and what to tell people.
+// Finding is the verdict on a workload, or on something else of a cluster, and the sentences for people.
 type Finding struct {
 	// Of is what the finding is about, such as DaemonSet kube-system/kube-proxy.
 	Of string
@@ -68,10 +68,10 @@ type Finding struct {
 	Verdict Verdict
 	// Problem is empty if nothing is wrong.
 	Problem Problem
-	// Nodes are the Windows Nodes that may get pods; if it Lands, those on which nothing says that they should. They are the first
-	// of them, by name, as each of many workloads may come to each of many Nodes.
+	// Nodes are the Windows Nodes that may get pods; if it Lands, those for which nothing shows that this is meant. They are the
+	// first of them, by name, as each of many workloads may come to each of many Nodes.
 	Nodes []string
-	// Why is a sentence that begins with what the finding is about. What a cluster says stands in it as Named has it.
+	// Why is a sentence that begins with what the finding is about. Texts of a cluster stand in it as Named has them.
 	Why string
 	// Pending: the workload is for Windows, and stays away because its pods lack a toleration.
 	Pending bool
@@ -88,7 +88,7 @@ func (c Cluster) Judge(w Workload) Finding {
 	return finding
 }
 
-// judge returns the Windows Nodes as well to which pods may come and are meant to.
+// judge returns as well the Windows Nodes to which pods may come and are meant to.
 func (c Cluster) judge(w Workload) (finding Finding, meant []reason) {
 	p, refused := c.podOf(w)
 	if refused != "" {
@@ -99,8 +99,8 @@ func (c Cluster) judge(w Workload) (finding Finding, meant []reason) {
 		r := p.decide(&c.Windows[i])
 		found[r.verdict] = append(found[r.verdict], r)
 	}
-	for _, all := range found { // a sentence is the same in whatever order the Nodes come
-		slices.SortFunc(all, func(a, b reason) int { return strings.Compare(a.node.Name, b.node.Name) })
+	for _, reasons := range found { // a sentence is the same in whatever order the Nodes come
+		slices.SortFunc(reasons, func(a, b reason) int { return strings.Compare(a.node.Name, b.node.Name) })
 	}
 	switch meant = found[ForWindows]; {
 	case len(found[Lands]) > 0:
@@ -110,14 +110,15 @@ func (c Cluster) judge(w Workload) (finding Finding, meant []reason) {
 			Of: w.String(), Verdict: ForWindows, Nodes: names(meant), Why: w.String() + " is for Windows: " + meant[0].sign,
 		}, meant
 	}
-	return p.away(found[StaysAway]), nil
+	return p.stayingAway(found[StaysAway]), nil
 }
 
 // reason is what decides at a Node.
 type reason struct {
 	node    *Node
 	verdict Verdict
-	// sign says by what the workload is for Windows. It is empty if nothing says so, and where it comes to no such Node anyway.
+	// sign is what shows that the workload is for Windows. It is empty without such a sign, and where it comes to no such Node
+	// anyway.
 	sign string
 	// taint is what keeps pods off that select the Node.
 	taint *corev1.Taint
@@ -127,14 +128,14 @@ type reason struct {
 const mostNodes = 20
 
 // names are those of the first Nodes, for sentences.
-func names(reasons []reason) (all []string) {
+func names(reasons []reason) (nodeNames []string) {
 	for _, r := range reasons[:min(len(reasons), mostNodes)] {
-		all = append(all, Named(r.node.Name))
+		nodeNames = append(nodeNames, Named(r.node.Name))
 	}
-	return all
+	return nodeNames
 }
 
-// String is what people call it: DaemonSet kube-system/kube-proxy. It may stand in a sentence, whatever the workload says.
+// String is what people call it: DaemonSet kube-system/kube-proxy. It is safe in a sentence, whatever the workload contains.
 func (w Workload) String() string {
 	return Named(w.Kind) + " " + Named(cmp.Or(w.Namespace, "default")) + "/" + Named(w.Name)
 }

@@ -21,7 +21,7 @@ type pod struct {
 	selection selection
 }
 
-// podOf makes the pod as the API server would. The second result says why it would refuse each pod.
+// podOf makes the pod as the API server would. The second result is why it would refuse each pod.
 func (c Cluster) podOf(w Workload) (p *pod, refused string) {
 	p = &pod{workload: w, cluster: c, spec: w.Template.Spec}
 	p.spec.NodeSelector = map[string]string{}
@@ -32,8 +32,8 @@ func (c Cluster) podOf(w Workload) (p *pod, refused string) {
 	}
 	p.selection = selectionOf(&p.spec)
 	for i := range p.selection.alternatives {
-		one := &p.selection.alternatives[i]
-		one.onLinux = slices.ContainsFunc(c.Linux, func(n Node) bool { return p.selection.unmet(*one, &n) == nil })
+		choice := &p.selection.alternatives[i]
+		choice.onLinux = slices.ContainsFunc(c.Linux, func(n Node) bool { return p.selection.unmet(*choice, &n) == nil })
 	}
 	return p, refused
 }
@@ -53,13 +53,13 @@ func SelectorOf(annotations map[string]string) map[string]string {
 	return nil
 }
 
-// addSelector merges what somebody else selects into the nodeSelector.
-func (p *pod) addSelector(selector map[string]string, of string) (refused string) {
+// addSelector merges the selector of a namespace or a RuntimeClass into the nodeSelector.
+func (p *pod) addSelector(selector map[string]string, owner string) (refused string) {
 	for _, key := range sortedKeys(selector) {
 		value := selector[key]
-		if own, set := p.spec.NodeSelector[key]; set && own != value {
+		if existing, set := p.spec.NodeSelector[key]; set && existing != value {
 			return fmt.Sprintf("the API server refuses its pods, as the nodeSelector has %s=%s and %s has %s=%s",
-				Named(key), Named(own), of, Named(key), Named(value))
+				Named(key), Named(existing), owner, Named(key), Named(value))
 		}
 		p.spec.NodeSelector[key] = value
 	}
@@ -72,11 +72,11 @@ func (p *pod) addRuntimeClass() (refused string) {
 		return ""
 	}
 	name := *p.spec.RuntimeClassName
-	at := slices.IndexFunc(p.cluster.RuntimeClasses, func(c nodev1.RuntimeClass) bool { return c.Name == name })
-	if at < 0 {
+	index := slices.IndexFunc(p.cluster.RuntimeClasses, func(c nodev1.RuntimeClass) bool { return c.Name == name })
+	if index < 0 {
 		return "the API server refuses its pods, as there is no RuntimeClass " + Named(name)
 	}
-	scheduling := p.cluster.RuntimeClasses[at].Scheduling
+	scheduling := p.cluster.RuntimeClasses[index].Scheduling
 	if scheduling == nil {
 		return ""
 	}

@@ -51,15 +51,17 @@ func selectionOf(spec *corev1.PodSpec) selection {
 		return s
 	}
 	for _, term := range required.NodeSelectorTerms {
-		all := slices.Clone(selects)
-		for _, one := range term.MatchExpressions {
-			all = append(all, requirementOf(one, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{one}}))
+		requirements := slices.Clone(selects)
+		for _, expression := range term.MatchExpressions {
+			single := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{expression}}
+			requirements = append(requirements, requirementOf(expression, single))
 		}
-		for _, one := range term.MatchFields {
-			all = append(all, requirementOf(one, corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{one}}))
+		for _, field := range term.MatchFields {
+			single := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{field}}
+			requirements = append(requirements, requirementOf(field, single))
 		}
-		if len(all) > len(selects) { // a term without requirements selects nothing, as in the scheduler's code
-			s.alternatives = append(s.alternatives, alternative{requirements: all})
+		if len(requirements) > len(selects) { // a term without requirements selects nothing, as in the scheduler's code
+			s.alternatives = append(s.alternatives, alternative{requirements: requirements})
 		}
 	}
 	return s
@@ -73,27 +75,27 @@ func requiredOf(spec *corev1.PodSpec) *corev1.NodeSelector {
 }
 
 // requirementOf reads one; alone is a term that has nothing else.
-func requirementOf(one corev1.NodeSelectorRequirement, alone corev1.NodeSelectorTerm) requirement {
-	return requirement{one, nodeaffinity.NewLazyErrorNodeSelector(&corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{alone},
+func requirementOf(expression corev1.NodeSelectorRequirement, term corev1.NodeSelectorTerm) requirement {
+	return requirement{expression, nodeaffinity.NewLazyErrorNodeSelector(&corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{term},
 	})}
 }
 
-// fits says whether a Node is one that the pod selects.
+// fits reports whether a Node is one that the pod selects.
 func (s *selection) fits(n *Node) bool {
 	return slices.ContainsFunc(s.alternatives, func(a alternative) bool { return s.unmet(a, n) == nil })
 }
 
 // unmet is the first requirement that a Node does not meet.
 func (s *selection) unmet(a alternative, n *Node) *requirement {
-	at := slices.IndexFunc(a.requirements, func(r requirement) bool { return !s.met(r, n) })
-	if at < 0 {
+	index := slices.IndexFunc(a.requirements, func(r requirement) bool { return !s.met(r, n) })
+	if index < 0 {
 		return nil
 	}
-	return &a.requirements[at]
+	return &a.requirements[index]
 }
 
-// met says whether a Node meets a requirement. A label that is not known yet may get any value.
+// met reports whether a Node meets a requirement. A label that is not known yet may get any value.
 func (s *selection) met(r requirement, n *Node) bool {
 	s.node.Name, s.node.Labels = n.Name, n.Labels
 	met, _ := r.selector.Match(s.node) // as in the scheduler, what cannot be read selects nothing
@@ -101,15 +103,15 @@ func (s *selection) met(r requirement, n *Node) bool {
 }
 
 // textsOf are all requirements, each once.
-func textsOf(alternatives ...alternative) (all []string) {
+func textsOf(alternatives ...alternative) (texts []string) {
 	for _, a := range alternatives {
 		for _, r := range a.requirements {
-			if text := r.String(); !slices.Contains(all, text) {
-				all = append(all, text)
+			if text := r.String(); !slices.Contains(texts, text) {
+				texts = append(texts, text)
 			}
 		}
 	}
-	return all
+	return texts
 }
 
 // String writes a requirement as kubectl does.
@@ -130,7 +132,7 @@ func (r requirement) String() string {
 func (p *pod) sign(n *Node) string {
 	switch os := p.spec.OS; {
 	case os != nil && os.Name == corev1.Linux:
-		return "" // whatever else it says
+		return "" // whatever else it has
 	case os != nil && os.Name == corev1.Windows:
 		return "spec.os.name is windows"
 	case hasWindowsOptions(&p.spec):
@@ -147,10 +149,10 @@ func (p *pod) sign(n *Node) string {
 func (p *pod) selects(n *Node) string {
 	for _, a := range p.selection.alternatives {
 		fits := p.selection.unmet(a, n) == nil
-		at := slices.IndexFunc(a.requirements, func(r requirement) bool { return r.namesWindows() && p.selection.met(r, n) })
+		index := slices.IndexFunc(a.requirements, func(r requirement) bool { return r.namesWindows() && p.selection.met(r, n) })
 		switch {
-		case at >= 0 && (fits || p.spec.NodeName != ""): // a pod that names its Node need not fit
-			return "it selects " + a.requirements[at].String()
+		case index >= 0 && (fits || p.spec.NodeName != ""): // a pod that names its Node need not fit
+			return "it selects " + a.requirements[index].String()
 		case fits && !a.onLinux && p.selection.unmet(a, p.cluster.asLinux(n)) != nil:
 			return "it selects " + List(textsOf(a)) + ", which no Linux Node has"
 		}
@@ -166,7 +168,7 @@ func hasWindowsOptions(spec *corev1.PodSpec) bool {
 		})
 }
 
-// namesWindows says whether a requirement that a Windows Node meets names Windows, whatever the labels of others are.
+// namesWindows reports whether a requirement that a Windows Node meets names Windows, whatever the labels of others are.
 func (r requirement) namesWindows() bool {
 	switch r.Key {
 	case corev1.LabelOSStable, betaOS:
@@ -177,22 +179,22 @@ func (r requirement) namesWindows() bool {
 	return false
 }
 
-// common are the labels with which each Node says what and where it is, whatever its system: a pod for one zone is not for
-// Windows because the only Node there runs Windows.
+// common are the labels that give each Node's architecture and place, whatever its system: a pod for one zone is not for Windows
+// because the only Node there runs Windows.
 var common = append([]string{corev1.LabelArchStable, betaArch}, ofCloud...)
 
 // asLinux is the Node that such a machine would be with Linux: what is common stays as it is. Where no Linux Node is known, all
 // but the system does: nobody knows which labels are for Windows alone.
 func (c Cluster) asLinux(n *Node) *Node {
 	differs := func(key string) bool { return len(c.Linux) > 0 && !slices.Contains(common, key) }
-	like := &Node{Name: n.Name, Labels: map[string]string{}, Unknown: slices.DeleteFunc(slices.Clone(n.Unknown), differs)}
+	similar := &Node{Name: n.Name, Labels: map[string]string{}, Unknown: slices.DeleteFunc(slices.Clone(n.Unknown), differs)}
 	if len(c.Linux) > 0 {
-		like.Name = "-" // a pod may select a Node by its name, and this has none
+		similar.Name = "-" // a pod may select a Node by its name, and this has none
 	}
-	maps.Copy(like.Labels, n.Labels)
-	maps.DeleteFunc(like.Labels, func(key, _ string) bool { return differs(key) })
-	like.Labels[corev1.LabelOSStable], like.Labels[betaOS] = linux, linux
-	return like
+	maps.Copy(similar.Labels, n.Labels)
+	maps.DeleteFunc(similar.Labels, func(key, _ string) bool { return differs(key) })
+	similar.Labels[corev1.LabelOSStable], similar.Labels[betaOS] = linux, linux
+	return similar
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -9,11 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// landing says how pods come to the first of the Nodes, why nothing keeps them off, and what does.
+// landing reports how pods come to the first of the Nodes, why nothing keeps them off, and what does.
 func (p *pod) landing(reasons []reason) Finding {
-	w, all := p.workload, names(reasons)
-	finding := Finding{Of: w.String(), Verdict: Lands, Problem: PodsLand, Nodes: all, Why: fmt.Sprintf(
-		"%s may run on Windows (%s): %s, and %s; add the nodeSelector %s: %s to its pod template", w, listOf(all, len(reasons)),
+	w, nodes := p.workload, names(reasons)
+	finding := Finding{Of: w.String(), Verdict: Lands, Problem: PodsLand, Nodes: nodes, Why: fmt.Sprintf(
+		"%s may run on Windows (%s): %s, and %s; add the nodeSelector %s: %s to its pod template", w, listOf(nodes, len(reasons)),
 		p.getsTo(reasons[0].node), p.saysNothing(), corev1.LabelOSStable, linux)}
 	spec := map[string]any{"nodeSelector": map[string]string{corev1.LabelOSStable: linux}}
 	if p.spec.NodeName != "" {
@@ -27,7 +27,7 @@ func (p *pod) landing(reasons []reason) Finding {
 	return finding
 }
 
-// getsTo says what of the pod passes the first taint of a Node.
+// getsTo is what of the pod passes the first taint of a Node.
 func (p *pod) getsTo(n *Node) string {
 	if name := p.spec.NodeName; name != "" {
 		return "spec.nodeName binds its pods to " + Named(name)
@@ -43,7 +43,7 @@ func (p *pod) getsTo(n *Node) string {
 	return Named(n.Name) + " has no taint that keeps pods off"
 }
 
-// saysNothing says why what the pod selects does not keep it off.
+// saysNothing is why what the pod selects does not keep it off.
 func (p *pod) saysNothing() string {
 	spec, selects := &p.spec, textsOf(p.selection.alternatives...)
 	switch {
@@ -57,8 +57,8 @@ func (p *pod) saysNothing() string {
 	return "it selects no operating system"
 }
 
-// away says what keeps the pods off. Those of a workload for Windows need a toleration.
-func (p *pod) away(reasons []reason) Finding {
+// stayingAway reports what keeps the pods off. Those of a workload for Windows need a toleration.
+func (p *pod) stayingAway(reasons []reason) Finding {
 	pending := slices.IndexFunc(reasons, func(r reason) bool { return r.sign != "" })
 	switch {
 	case len(reasons) == 0:
@@ -66,14 +66,14 @@ func (p *pod) away(reasons []reason) Finding {
 	case pending < 0:
 		return p.workload.staysAway(p.keeps(reasons[0]))
 	}
-	r, of := reasons[pending], p.workload.String()
-	return Finding{Of: of, Verdict: StaysAway, Pending: true, Why: fmt.Sprintf("%s is for Windows (%s), but no Windows Node takes "+
-		"its pods: they do not tolerate the taint %s of %s; add %s to its pod template", of, r.sign, taintText(r.taint),
-		Named(r.node.Name), tolerationOf(r.taint))}
+	r, subject := reasons[pending], p.workload.String()
+	return Finding{Of: subject, Verdict: StaysAway, Pending: true, Why: fmt.Sprintf(
+		"%s is for Windows (%s), but no Windows Node takes its pods: they do not tolerate the taint %s of %s; add %s to its pod "+
+			"template", subject, r.sign, taintText(r.taint), Named(r.node.Name), tolerationOf(r.taint))}
 }
 
-func (w Workload) staysAway(why string) Finding {
-	return Finding{Of: w.String(), Verdict: StaysAway, Why: w.String() + " stays away from Windows Nodes: " + why}
+func (w Workload) staysAway(cause string) Finding {
+	return Finding{Of: w.String(), Verdict: StaysAway, Why: w.String() + " stays away from Windows Nodes: " + cause}
 }
 
 // tolerationOf writes the toleration of a taint as YAML, if the taint is such as an API server takes.
@@ -85,7 +85,7 @@ func tolerationOf(t *corev1.Taint) string {
 	return text
 }
 
-// keeps says what keeps the pod off one Node.
+// keeps is what keeps the pod off one Node.
 func (p *pod) keeps(r reason) string {
 	switch name := p.spec.NodeName; {
 	case r.taint != nil:
@@ -98,7 +98,7 @@ func (p *pod) keeps(r reason) string {
 	return "it selects " + p.selection.unmet(p.selection.alternatives[0], r.node).String()
 }
 
-// tolerated says what a toleration is for, in the form of a taint.
+// tolerated is what a toleration is for, in the form of a taint.
 func tolerated(t corev1.Toleration) string {
 	switch {
 	case t.Key == "" && t.Effect == "":
@@ -109,16 +109,16 @@ func tolerated(t corev1.Toleration) string {
 	return strings.TrimSuffix(taintText(&corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}), ":")
 }
 
-// most is how many things a sentence names.
-const most = 3
+// maxListed is how many things a sentence names.
+const maxListed = 3
 
 // List names the first of them.
-func List(all []string) string { return listOf(all, len(all)) }
+func List(items []string) string { return listOf(items, len(items)) }
 
 // listOf names the first of so many.
-func listOf(first []string, of int) string {
-	if of > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(first[:most], ", "), of-most)
+func listOf(first []string, total int) string {
+	if total > maxListed {
+		return fmt.Sprintf("%s and %d more", strings.Join(first[:maxListed], ", "), total-maxListed)
 	}
 	return strings.Join(first, ", ")
 }

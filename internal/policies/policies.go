@@ -1,12 +1,12 @@
 // Package policies has the admission objects that keep Linux workloads on Linux in a workload cluster with Windows Nodes. It is
-// pure: somebody else writes the objects, in this order.
+// pure: the caller writes the objects, in this order.
 //
 //	policies.Validating() // an API server has these kinds from 1.30 on
 //	policies.Mutating()   // from 1.36 on
 //
 // The mutating policy adds the nodeSelector kubernetes.io/os: linux to the template of a DaemonSet, Deployment or StatefulSet
-// that selects nothing, and either tolerates every taint or is in kube-system. It does so when somebody makes the workload or
-// changes its template: whoever writes a template as it was rolls no pod. internal/placement says of a workload whether it would.
+// that selects nothing, and either tolerates every taint or is in kube-system. It does so when the workload is made or its
+// template changes: a template that is written as it was rolls no pod. internal/placement decides which workloads it changes.
 package policies
 
 import (
@@ -46,28 +46,28 @@ func Mutating() []*unstructured.Unstructured { return ofKind("MutatingAdmissionP
 func Validating() []*unstructured.Unstructured { return ofKind("ValidatingAdmissionPolicy") }
 
 // Leftovers are what earlier versions wrote beside these policies: only names. The policy comes before its binding.
-func Leftovers() (all []*unstructured.Unstructured) {
-	for _, one := range []struct{ version, kind, namespace, name string }{
+func Leftovers() (leftovers []*unstructured.Unstructured) {
+	for _, old := range []struct{ version, kind, namespace, name string }{
 		{"v1", "ConfigMap", metav1.NamespaceSystem, "capwin-linux-first"},
 		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", "capwin-dns-on-linux"},
 		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", "capwin-dns-on-linux"},
 	} {
 		object := &unstructured.Unstructured{}
-		object.SetAPIVersion(one.version)
-		object.SetKind(one.kind)
-		object.SetNamespace(one.namespace)
-		object.SetName(one.name)
-		all = append(all, object)
+		object.SetAPIVersion(old.version)
+		object.SetKind(old.kind)
+		object.SetNamespace(old.namespace)
+		object.SetName(old.name)
+		leftovers = append(leftovers, object)
 	}
-	return all
+	return leftovers
 }
 
 // ofKind returns copies of the policies of a kind and of their bindings.
-func ofKind(kind string) (all []*unstructured.Unstructured) {
+func ofKind(kind string) (selected []*unstructured.Unstructured) {
 	for _, object := range objects() {
 		if strings.TrimSuffix(object.GetKind(), "Binding") == kind {
-			all = append(all, object.DeepCopy())
+			selected = append(selected, object.DeepCopy())
 		}
 	}
-	return all
+	return selected
 }

@@ -11,10 +11,10 @@ import (
 // An API server that serves the kinds need not ask the policies: MutatingAdmissionPolicy has a feature gate, and both have a
 // plug-in that can be switched off. A probe is an object for a dry-run create, which shows that a policy acts. It is a
 // ConfigMap: other people's admission has opinions on workloads, not on ConfigMaps.
-func probe(of, mutated string) *corev1.ConfigMap {
+func probe(policy, mutated string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "capwin-probe-" + of},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "capwin-probe-" + policy},
 		Data:       map[string]string{"mutated": mutated},
 	}
 }
@@ -22,13 +22,13 @@ func probe(of, mutated string) *corev1.ConfigMap {
 // ProbeMutating is what the mutating policy changes in a dry-run create, once it is there; see IsMutated.
 func ProbeMutating() *corev1.ConfigMap { return probe("mutated", "no") }
 
-// IsMutated says of the answer to ProbeMutating whether the policy acts.
+// IsMutated reports whether the answer to ProbeMutating shows that the policy acts.
 func IsMutated(answer *corev1.ConfigMap) bool { return answer.Data["mutated"] == "yes" }
 
 // ProbeValidating is what a validating policy refuses in a dry-run create; see IsRefusal.
 func ProbeValidating() *corev1.ConfigMap { return probe("refused", "") }
 
-// IsRefusal says of the error of ProbeValidating whether the policy acts: somebody else may have refused the probe.
+// IsRefusal reports whether the error of ProbeValidating shows that the policy acts: another one may have refused the probe.
 func IsRefusal(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) &&
 		strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'capwin-dns-stays-on-linux'")

@@ -1,5 +1,5 @@
-// Package turns has queues that serve namespaces by turns. Whoever may make objects in one namespace can make any number of them,
-// and each object of another namespace is handed out as if those were one.
+// Package turns has queues that serve namespaces by turns. A user of one namespace can make any number of objects, and
+// each object of another namespace is handed out as if those were one.
 package turns
 
 import (

@@ -23,18 +23,18 @@ const (
 
 var shape = apiserver.Shape{Depth: maxDepth, Objects: maxObjects, Values: maxValues, OnTop: maxOnTop}
 
-// sound says whether an answer is JSON that can be decoded without surprise.
+// sound reports whether an answer is JSON that can be decoded without surprise.
 func sound(body []byte) bool { return shape.Sound(body) }
 
-// refusal takes from the body of a refusal what we act on and show. Without a body, the code of the answer says enough.
+// refusal keeps of the body of a refusal what we act on and show. Without a body, the code of the answer is enough.
 func refusal(body []byte) []byte {
-	var told metav1.Status
-	if !sound(body) || json.Unmarshal(body, &told) != nil || told.Kind != "Status" {
+	var status metav1.Status
+	if !sound(body) || json.Unmarshal(body, &status) != nil || status.Kind != "Status" {
 		return nil
 	}
 	kept := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
-		Code: told.Code, Reason: metav1.StatusReason(plain(string(told.Reason))), Message: plain(told.Message),
+		Code: status.Code, Reason: metav1.StatusReason(plain(string(status.Reason))), Message: plain(status.Message),
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package workload reaches the API servers of workload clusters. Who may write the kubeconfig of a Cluster is not trusted by it,
-// nor is the API server behind it. It promises:
+// Package workload reaches the API servers of workload clusters. It trusts neither the author of a
+// kubeconfig nor the API server behind it. It promises:
 //
 //   - Nothing of the manager's leaves it: a kubeconfig may bring certificates, keys and tokens, and nothing that names a file, a
 //     program or a proxy of the manager's. One that does is a [RefusedError]. Redirects are not followed.
@@ -48,7 +48,7 @@ const (
 type Clusters struct {
 	// Live reads the kubeconfigs from the management cluster's API server itself.
 	Live client.Reader
-	// QPS and Burst are how many calls one cluster gets in a second and at once; UserAgent tells it who calls.
+	// QPS and Burst are how many calls one cluster gets in a second and at once; UserAgent names the caller to it.
 	QPS       float32
 	Burst     int
 	UserAgent string
@@ -59,8 +59,8 @@ type Clusters struct {
 	gates    map[string]*gate // of namespaces with clusters
 }
 
-// GetClient returns a client for the Secrets and Nodes of a Cluster. It does not wait for the cluster: whether that answers, a
-// call says, with an [UnreachableError] if it does not.
+// GetClient returns a client for the Secrets and Nodes of a Cluster. It does not wait for the cluster: if that does not answer,
+// a call fails with an [UnreachableError].
 func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.Client, error) {
 	found := c.cluster(key)
 	found.mu.Lock()
@@ -79,7 +79,7 @@ func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.
 	return found.api, nil
 }
 
-// IsUp says that a Cluster has an API server and is nobody's work in progress.
+// IsUp reports whether a Cluster has an API server and is nobody's work in progress.
 func IsUp(c *clusterv1.Cluster) bool {
 	return c.DeletionTimestamp.IsZero() && ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) &&
 		!annotations.IsPaused(c, c)
@@ -155,11 +155,11 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 	return found
 }
 
-func (c *Clusters) closeUnused(after time.Duration) {
+func (c *Clusters) closeUnused(idle time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, found := range c.clusters {
-		if time.Since(found.used) >= after {
+		if time.Since(found.used) >= idle {
 			found.mu.Lock()
 			found.drop(nil)
 			found.mu.Unlock()

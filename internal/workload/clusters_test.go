@@ -95,7 +95,7 @@ func TestReread(t *testing.T) {
 		expect.Same(t, "reads", 6, m.reads)
 		expect.OK(t, c.clusters[key].line.enter(t.Context()))
 		c.clusters[key].line.leave(t.Context(), errAway)
-		says(away) // there is a client, and no use in it
+		says(cannotReach) // there is a client, and no use in it
 		m.kubeconfig = ""
 		later(rereadFailed)
 		says("does not exist")

@@ -104,7 +104,7 @@ func TestOutOfReach(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"unreachable": {fmt.Errorf("read: %w", &UnreachableError{Why: away}), true},
+		"unreachable": {fmt.Errorf("read: %w", &UnreachableError{Why: cannotReach}), true},
 		"refused":     {fmt.Errorf("read: %w", &RefusedError{}), true},
 		"an answer":   {errors.New("no"), false},
 		"nothing":     {nil, false},

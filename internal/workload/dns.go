@@ -91,9 +91,9 @@ func (d *DNS) readDeployments(ctx context.Context, api client.Client, pods label
 		if len(page.Items) > mostDeployments {
 			return &UnreachableError{Why: "answers with more Deployments than it was asked for"}
 		}
-		for _, one := range page.Items {
-			if pods.Matches(labels.Set(one.Spec.Template.Labels)) {
-				d.Deployments = append(d.Deployments, placing(one))
+		for _, item := range page.Items {
+			if pods.Matches(labels.Set(item.Spec.Template.Labels)) {
+				d.Deployments = append(d.Deployments, placing(item))
 			}
 		}
 		if next = page.Continue; next == "" {
@@ -139,8 +139,8 @@ func placed(spec corev1.PodSpec) (pod corev1.PodSpec) {
 // refused by the API server, and so are names that no class can have: they would stand in sentences as ours.
 func (d *DNS) readRuntimeClasses(ctx context.Context, api client.Client) error {
 	names := map[string]bool{}
-	for _, one := range d.Deployments {
-		if name := one.Spec.Template.Spec.RuntimeClassName; name != nil && len(validation.IsDNS1123Subdomain(*name)) == 0 {
+	for _, deployment := range d.Deployments {
+		if name := deployment.Spec.Template.Spec.RuntimeClassName; name != nil && len(validation.IsDNS1123Subdomain(*name)) == 0 {
 			names[*name] = true
 		}
 	}
@@ -191,8 +191,8 @@ func (d *DNS) selectedLabels() map[string]bool {
 			add(class.Scheduling.NodeSelector)
 		}
 	}
-	for _, one := range d.Deployments {
-		pod := one.Spec.Template.Spec
+	for _, deployment := range d.Deployments {
+		pod := deployment.Spec.Template.Spec
 		add(pod.NodeSelector)
 		if pod.Affinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 			continue

@@ -16,14 +16,14 @@ func newGate() *gate {
 	return &gate{passing: make(chan struct{}, mostOfNamespace), waiting: make(chan struct{}, mostOfNamespace)}
 }
 
-// enter lets a call pass, waits a moment for others of the same namespace, or says that there are too many of them.
+// enter lets a call pass, waits a moment for others of the same namespace, or returns an error if there are too many of them.
 func (g *gate) enter(ctx context.Context) error {
 	select {
 	case g.passing <- struct{}{}:
 		return nil
 	default:
 	}
-	full := &UnreachableError{Why: away, cause: "other calls to clusters of its namespace wait for an answer"}
+	full := &UnreachableError{Why: cannotReach, cause: "other calls to clusters of its namespace wait for an answer"}
 	select {
 	case g.waiting <- struct{}{}:
 		defer func() { <-g.waiting }()

@@ -8,14 +8,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Guard makes an error of a panic: what one cluster tells must not end the manager, which looks after others. The log says where
-// it was.
-func Guard(ctx context.Context, do func() error) (err error) {
+// Guard makes an error of a panic: an answer of one cluster must not end the manager, which looks after others. The log has the
+// place of the panic.
+func Guard(ctx context.Context, call func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
 			ctrl.LoggerFrom(ctx).Error(err, "A mistake in this program has ended a look at a cluster", "stack", string(debug.Stack()))
 		}
 	}()
-	return do()
+	return call()
 }

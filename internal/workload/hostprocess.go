@@ -25,7 +25,7 @@ const (
 type DaemonSets struct {
 	// Found has of each its name, what in its template decides where its pods go, and what its containers run.
 	Found []appsv1.DaemonSet
-	// More says that the cluster has others, which were not read.
+	// More is true if the cluster has others, which were not read.
 	More bool
 	// Refused is what the cluster does not show.
 	Refused []string
@@ -57,9 +57,9 @@ func readHostProcesses(ctx context.Context, api client.Client) (found DaemonSets
 		if len(page.Items) > mostSets {
 			return DaemonSets{}, &UnreachableError{Why: "answers with more DaemonSets than it was asked for"}
 		}
-		for _, one := range page.Items {
-			if hasHostProcess(one.Spec.Template.Spec) {
-				found.Found = append(found.Found, running(one))
+		for _, item := range page.Items {
+			if hasHostProcess(item.Spec.Template.Spec) {
+				found.Found = append(found.Found, running(item))
 			}
 		}
 		if next = page.Continue; next == "" {
@@ -73,7 +73,7 @@ func readHostProcesses(ctx context.Context, api client.Client) (found DaemonSets
 	return found, nil
 }
 
-// hasHostProcess says whether one of the containers runs on the node itself, by its own settings or by those of the pod.
+// hasHostProcess reports whether one of the containers runs on the node itself, by its own settings or by those of the pod.
 func hasHostProcess(pod corev1.PodSpec) bool {
 	isHostProcess := func(w *corev1.WindowsSecurityContextOptions) bool { return w != nil && ptr.Deref(w.HostProcess, false) }
 	return pod.SecurityContext != nil && isHostProcess(pod.SecurityContext.WindowsOptions) ||

@@ -29,7 +29,7 @@ type ConfigMaps struct {
 	Missing, Refused []string
 }
 
-// Kubeadm says which ConfigMaps of those that kubeadm join reads a cluster lacks, as it was in the last minute. Not all joins
+// Kubeadm returns which ConfigMaps of those that kubeadm join reads a cluster lacks, as it was in the last minute. Not all joins
 // read cluster-info.
 func (c *Clusters) Kubeadm(ctx context.Context, key client.ObjectKey, withClusterInfo bool) (ConfigMaps, error) {
 	api, err := c.GetClient(ctx, key)

@@ -26,7 +26,7 @@ const (
 
 const unreadable = "is not a kubeconfig in YAML or JSON; write one"
 
-// RefusedError says that a kubeconfig is not used, which of its fields is to blame, and what to write instead.
+// RefusedError means that a kubeconfig is not used; it names the field that is to blame, and what to write instead.
 type RefusedError struct{ secret, field, text string }
 
 // Error is a sentence for the person who wrote the kubeconfig.
@@ -92,7 +92,7 @@ func vet(kubeconfig []byte) (a access, err error) {
 // current reads the kubeconfig and returns what its current context names.
 func current(kubeconfig []byte) (user *clientcmdapi.AuthInfo, cluster *clientcmdapi.Cluster, err error) {
 	defer func() {
-		if recover() != nil { // the text may be made for the one who reads it
+		if recover() != nil { // the text may be made to break its reader
 			err = refuse(kubeconfigKey, unreadable)
 		}
 	}()
@@ -134,7 +134,7 @@ func marks(text []byte) (n int) {
 	return n
 }
 
-// rule says when a field is refused, and what follows its name in the sentence.
+// rule decides when a field is refused, and has what follows its name in the sentence.
 type rule[T any] struct {
 	field  string
 	breaks func(T) bool
@@ -232,7 +232,7 @@ func goodServer(text string) bool {
 		server.RawQuery == "" && !server.ForceQuery && server.Fragment == ""
 }
 
-// printable says that a text can be the value of a header.
+// printable reports whether a text can be the value of a header.
 func printable(text string) bool {
 	for _, b := range []byte(text) {
 		if b <= ' ' || b > '~' {

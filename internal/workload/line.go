@@ -21,14 +21,14 @@ const (
 	manyGood = 20
 )
 
-// UnreachableError says that a cluster cannot be used now.
+// UnreachableError means that a cluster cannot be used now.
 type UnreachableError struct {
-	// Why follows "the API server of Cluster X" in a sentence. It does not change from try to try, and it does not tell what
-	// may listen at an address.
+	// Why follows "the API server of Cluster X" in a sentence. It does not change from try to try, and does not reveal what may
+	// listen at an address.
 	Why string
 	// cause is for the log.
 	cause string
-	// answered says that the server did answer, with more than what is read or decoded.
+	// answered is true if the server did answer, with more than what is read or decoded.
 	answered bool
 	// tooLong: a page of a list is longer than an answer may be.
 	tooLong bool
@@ -45,9 +45,9 @@ func (e *UnreachableError) Error() string {
 	return "the API server " + e.Why + ": " + e.cause
 }
 
-const away = "cannot be reached"
+const cannotReach = "cannot be reached"
 
-// OutOfReach says whether an error means that a cluster cannot be reached, or must not be.
+// OutOfReach reports whether an error means that a cluster cannot be reached, or must not be.
 func OutOfReach(err error) bool {
 	_, unreachable := errors.AsType[*UnreachableError](err)
 	_, refused := errors.AsType[*RefusedError](err)
@@ -68,7 +68,7 @@ func newLine() *line {
 	}}
 }
 
-// open says whether calls may pass, or are let pass after a try.
+// open returns an error unless calls may pass, or one may be tried.
 func (l *line) open() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *line) open() error {
 	return nil
 }
 
-// doubtful says that a look at the kubeconfig may help.
+// doubtful reports whether a look at the kubeconfig may help.
 func (l *line) doubtful() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,41 +92,41 @@ func (l *line) retry() {
 	l.breaker.Retry()
 }
 
-// enter lets a call pass, waits a moment for others of the same cluster, or says why the call must not pass.
+// enter lets a call pass, waits a moment for others of the same cluster, or returns the error for which the call must not pass.
 func (l *line) enter(ctx context.Context) error {
 	late := time.After(patience)
-	for last := false; ; {
-		wait, err := l.tryEnter(last)
+	for final := false; ; {
+		wait, err := l.tryEnter(final)
 		if wait == nil {
 			return err
 		}
 		select {
 		case <-wait:
 		case <-late:
-			last = true
+			final = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// tryEnter lets a call pass, or says why not, or returns what to wait for. It is the last try of a caller that has waited.
-func (l *line) tryEnter(last bool) (wait <-chan struct{}, err error) {
+// tryEnter lets a call pass, or returns why not, or what to wait for. It is the final try of a caller that has waited.
+func (l *line) tryEnter(final bool) (wait <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch passes, cause := l.breaker.Begin(time.Now()); {
 	case passes:
 	case cause != nil:
 		err = cause
-	case last:
-		err = &UnreachableError{Why: away, cause: "other calls to it wait for an answer"}
+	case final:
+		err = &UnreachableError{Why: cannotReach, cause: "other calls to it wait for an answer"}
 	default:
 		wait = l.ended
 	}
 	return wait, err
 }
 
-// leave ends a call. A call that its own caller gave up says nothing about the cluster.
+// leave ends a call. A call that its own caller gave up proves nothing about the cluster.
 func (l *line) leave(ctx context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

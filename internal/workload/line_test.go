@@ -11,7 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-var errAway = &UnreachableError{Why: away}
+var errAway = &UnreachableError{Why: cannotReach}
 
 // later waits by the clock of a synctest bubble, which takes no time.
 func later(after time.Duration) { <-time.After(after) }
@@ -62,7 +62,7 @@ func TestFailuresThatDoNotCount(t *testing.T) {
 			l.leave(t.Context(), errAway)
 		}
 		later(firstPause - 1)
-		expect.Says(t, "a look before the first pause is over", l.open(), away)
+		expect.Says(t, "a look before the first pause is over", l.open(), cannotReach)
 		later(1)
 		expect.OK(t, l.open())
 	})

@@ -29,7 +29,7 @@ const (
 // Nodes are those of a cluster that a caller asked for, or the first of them.
 type Nodes struct {
 	Found []corev1.Node
-	// More says that the cluster has others.
+	// More is true if the cluster has others.
 	More bool
 }
 
@@ -45,19 +45,19 @@ func (c *Clusters) Linux(ctx context.Context, key client.ObjectKey) (Nodes, erro
 	})
 }
 
-// IsReady says that the Node's kubelet runs pods.
+// IsReady reports whether the Node's kubelet runs pods.
 func IsReady(node corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// IsUninitialized says that no cloud provider has found the Node's VM yet, and that the kubelet waits for one.
+// IsUninitialized reports whether no cloud provider has found the Node's VM yet, and the kubelet waits for one.
 func IsUninitialized(node corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == UninitializedTaint })
 }
 
-// CanCarry says that the Node can have pods of any workload.
+// CanCarry reports whether the Node can have pods of any workload.
 func CanCarry(node corev1.Node) bool { return IsReady(node) && !IsUninitialized(node) }
 
 // readControlPlane asks for as many Nodes as we want, and for no more when there are more.
@@ -66,7 +66,7 @@ func readControlPlane(ctx context.Context, api client.Client) ([]corev1.Node, er
 	return page, err
 }
 
-// The labels by which a kubelet says which system it runs on.
+// The labels by which a kubelet shows which system it runs on.
 var (
 	onLinux   = client.MatchingLabels{corev1.LabelOSStable: "linux"}
 	onWindows = client.MatchingLabels{corev1.LabelOSStable: "windows"}
@@ -90,10 +90,10 @@ func readLinux(ctx context.Context, api client.Client, keep func(corev1.Node) co
 }
 
 func readPage(
-	ctx context.Context, api client.Client, keep func(corev1.Node) corev1.Node, which ...client.ListOption,
+	ctx context.Context, api client.Client, keep func(corev1.Node) corev1.Node, options ...client.ListOption,
 ) (page []corev1.Node, next string, err error) {
 	var list corev1.NodeList
-	if err := api.List(ctx, &list, append(which, client.Limit(mostNodes))...); err != nil {
+	if err := api.List(ctx, &list, append(options, client.Limit(mostNodes))...); err != nil {
 		return nil, "", err
 	}
 	if len(list.Items) > mostNodes {

@@ -24,7 +24,7 @@ func (c *Clusters) Reader(ctx context.Context, key client.ObjectKey) (apiserver.
 	found.mu.Lock()
 	defer found.mu.Unlock()
 	if found.rest == nil {
-		return apiserver.Reader{}, &UnreachableError{Why: away, cause: "its kubeconfig has just changed"}
+		return apiserver.Reader{}, &UnreachableError{Why: cannotReach, cause: "its kubeconfig has just changed"}
 	}
 	return apiserver.Reader{REST: found.rest, Page: someObjects, MostPages: mostLists}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// reading is what a cluster has of something, read for one caller at a time. All who ask in the next while get the same.
+// reading is what a cluster has of something, read for one caller at a time. Callers in the next while get the same.
 type reading[T any] struct {
 	mu    sync.Mutex
 	found T
@@ -20,8 +20,8 @@ type reading[T any] struct {
 func (r *reading[T]) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var nothing T
-	r.found, r.err, r.read = nothing, nil, time.Time{}
+	var zero T
+	r.found, r.err, r.read = zero, nil, time.Time{}
 }
 
 // readTime is how long a reading may take, which may be of many calls: each of them has callTime alone.
@@ -34,13 +34,13 @@ func (r *reading[T]) get(ctx context.Context, serves time.Duration, read func(co
 		defer r.mu.Unlock()
 		return r.found, nil
 	}
-	if other := r.reading; other != nil {
+	if pending := r.reading; pending != nil {
 		if r.err != nil { // the cluster failed before: none waits for it
 			defer r.mu.Unlock()
 			return found, r.err
 		}
 		r.mu.Unlock()
-		return r.await(ctx, other)
+		return r.await(ctx, pending)
 	}
 	r.reading = make(chan struct{})
 	r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *reading[T]) get(ctx context.Context, serves time.Duration, read func(co
 	defer cancel()
 	found, err = read(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = &UnreachableError{Why: away, cause: "it takes too long to answer: " + err.Error()}
+		err = &UnreachableError{Why: cannotReach, cause: "it takes too long to answer: " + err.Error()}
 	}
 	return found, err
 }
@@ -74,7 +74,7 @@ func (r *reading[T]) await(ctx context.Context, reading chan struct{}) (found T,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reading == reading {
-		return found, &UnreachableError{Why: away, cause: "it is being read"}
+		return found, &UnreachableError{Why: cannotReach, cause: "it is being read"}
 	}
 	return r.found, r.err
 }

@@ -37,7 +37,7 @@ const (
 var limits = apiserver.Limits{Object: maxObject, List: maxList, Refusal: maxRefusal, Shape: shape}
 
 // newClients makes a client that knows what we read and write without asking the server for its kinds, and one for paths. Both
-// speak JSON, of which one can tell before it is decoded how large it will be.
+// use JSON, whose size in memory can be estimated before it is decoded.
 func newClients(server string, web *http.Client, qps float32, burst int) (client.Client, *rest.RESTClient, error) {
 	config := &rest.Config{Host: server, WarningHandler: rest.NoWarnings{}}
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cmp.Or(qps, rest.DefaultQPS), cmp.Or(burst, rest.DefaultBurst))
@@ -78,9 +78,9 @@ func newMapper() meta.RESTMapper {
 	return mapper
 }
 
-// httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections. It follows no
-// redirect: guarded refuses the answer. Its own limit, which client-go takes over and tells the API server, comes after that of
-// guarded: the error of a call that it ends would not be one of ours.
+// httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections. It follows
+// no redirect: guarded refuses the answer. Its own limit, which client-go takes over and sends to the API server, comes after
+// that of guarded: the error of a call that it ends would not be one of ours.
 func (c *Clusters) httpClient(a access, k *cluster) (web *http.Client, shut func()) {
 	wire := transport(a)
 	return &http.Client{
@@ -136,8 +136,8 @@ func OfGuest(ctx context.Context) context.Context { return context.WithValue(ctx
 // failure is an error of a call for which the next calls wait. A cluster that answers with too long a page of a list is there: a
 // caller may ask for less.
 func failure(ctx context.Context, err error) error {
-	bad, is := errors.AsType[*UnreachableError](err)
-	if is && (bad.tooLong || bad.answered && ctx.Value(ofGuest{}) != nil) {
+	bad, ok := errors.AsType[*UnreachableError](err)
+	if ok && (bad.tooLong || bad.answered && ctx.Value(ofGuest{}) != nil) {
 		return nil
 	}
 	return err
@@ -151,7 +151,7 @@ func (g guarded) call(request *http.Request) (*http.Response, error) {
 	}
 	response, err := g.next.RoundTrip(request)
 	if err != nil {
-		return nil, &UnreachableError{Why: away, cause: err.Error()}
+		return nil, &UnreachableError{Why: cannotReach, cause: err.Error()}
 	}
 	defer closeBody(response.Body)
 	response.Request = request // by which its limit is known
@@ -160,7 +160,7 @@ func (g guarded) call(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if len(body) > 0 { // what is not an API server's has none left
-		g.clock.hear(response.Header)
+		g.clock.set(response.Header)
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return response, nil
@@ -168,38 +168,38 @@ func (g guarded) call(request *http.Request) (*http.Response, error) {
 
 // read returns an answer as it is, and what is refused in our words.
 func read(response *http.Response) ([]byte, error) {
-	if why := unusable(response); why != "" {
-		return nil, &UnreachableError{Why: why}
+	if reason := unusable(response); reason != "" {
+		return nil, &UnreachableError{Why: reason}
 	}
 	body, err := limits.Read(response)
-	if bad, is := errors.AsType[*apiserver.Error](err); is {
+	if bad, ok := errors.AsType[*apiserver.Error](err); ok {
 		if bad.Err != nil {
-			return nil, &UnreachableError{Why: away, cause: bad.Err.Error()}
+			return nil, &UnreachableError{Why: cannotReach, cause: bad.Err.Error()}
 		}
 		long := isPage(response) && errors.Is(bad, apiserver.ErrTooLong)
 		return nil, &UnreachableError{Why: bad.Why, answered: true, tooLong: long}
 	}
 	switch {
 	case response.StatusCode >= http.StatusInternalServerError && !sound(body):
-		return nil, &UnreachableError{Why: away, cause: response.Status} // a load balancer without an API server
+		return nil, &UnreachableError{Why: cannotReach, cause: response.Status} // a load balancer without an API server
 	case response.StatusCode >= http.StatusBadRequest:
 		return refusal(body), nil
 	}
 	return body, nil
 }
 
-// isPage says whether a part of a list was asked for.
+// isPage reports whether a part of a list was requested.
 func isPage(response *http.Response) bool {
 	return response.Request != nil && response.Request.URL.Query().Has("limit") && response.StatusCode < http.StatusBadRequest
 }
 
-// unusable says why an answer is not even read.
+// unusable returns why an answer is not even read.
 func unusable(response *http.Response) string {
-	why := apiserver.Unusable(response)
+	reason := apiserver.Unusable(response)
 	if response.StatusCode == http.StatusUnauthorized {
 		return "does not accept the credentials in the Cluster's kubeconfig, which must be renewed"
 	}
-	return why
+	return reason
 }
 
 func closeBody(body io.Closer) {

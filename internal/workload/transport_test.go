@@ -240,7 +240,7 @@ func TestHangs(t *testing.T) {
 			expect.Says(t, "the answer", err, "the API server cannot be reached")
 			expect.Same(t, "it is out of reach", true, OutOfReach(err))
 			expect.Same(t, "time", callTime, time.Since(began))
-			expect.Says(t, "the next call", known.line.open(), away)
+			expect.Says(t, "the next call", known.line.open(), cannotReach)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-// Package adapters says which adapters a VM in a vCenter has, with their MACs and addresses. It is pure: the controller asks it
+// Package adapters computes the adapters of a VM in a vCenter, with their MACs and addresses. It is pure: the controller calls it
 // with the addresses that pools gave, and the plugin of clusterctl before there is a cluster.
 package adapters
 
@@ -23,7 +23,7 @@ type Pool struct {
 func Of(
 	windows *infrav1.WindowsMachine, addressOf func(Pool) (infrav1.NetworkAddress, error),
 ) ([]infrav1.MachineNetworkInterface, error) {
-	var all []infrav1.MachineNetworkInterface
+	var adapters []infrav1.MachineNetworkInterface
 	for _, spec := range windows.Spec.VSphere.NetworkInterfaces {
 		adapter := infrav1.MachineNetworkInterface{Name: spec.Name}
 		for _, pool := range spec.AddressesFromPools {
@@ -33,10 +33,10 @@ func Of(
 			}
 			adapter.Addresses = append(adapter.Addresses, address)
 		}
-		adapter.MACAddress = macOf(windows, all, adapter.Addresses)
-		all = append(all, adapter)
+		adapter.MACAddress = macOf(windows, adapters, adapter.Addresses)
+		adapters = append(adapters, adapter)
 	}
-	return all, nil
+	return adapters, nil
 }
 
 // VMware reserves 00:50:56:00:00:00 to 00:50:56:3f:ff:ff for chosen MACs. Those of ten adapters with addresses end at 27:ff:ff;
@@ -46,14 +46,14 @@ const firstIdentityMAC, identityMACs = 0x280000, 0x180000
 // macOf is the MAC of the adapter behind those before it, by which the guest finds it. It follows from what a move keeps. The
 // only adapter of a VM is found without one, so with DHCP it keeps the MAC that the vCenter assigns; it has none here.
 func macOf(
-	windows *infrav1.WindowsMachine, before []infrav1.MachineNetworkInterface, addresses []infrav1.NetworkAddress,
+	windows *infrav1.WindowsMachine, previous []infrav1.MachineNetworkInterface, addresses []infrav1.NetworkAddress,
 ) string {
-	i, wanted := len(before), windows.Spec.VSphere.NetworkInterfaces
+	i, wanted := len(previous), windows.Spec.VSphere.NetworkInterfaces
 	switch {
 	case len(addresses) > 0:
 		return macOfAddress(i, addresses)
 	case len(wanted) > 1:
-		return macOfIdentity(windows.Spec.ProviderID, wanted[i].Name, before)
+		return macOfIdentity(windows.Spec.ProviderID, wanted[i].Name, previous)
 	}
 	return ""
 }
@@ -71,11 +71,11 @@ func macOfAddress(i int, addresses []infrav1.NetworkAddress) string {
 
 // macOfIdentity is a hash of the VM's identity and the adapter's name. If an adapter before it has the same MAC, it takes the
 // next one.
-func macOfIdentity(providerID, name string, before []infrav1.MachineNetworkInterface) string {
+func macOfIdentity(providerID, name string, previous []infrav1.MachineNetworkInterface) string {
 	sum := sha256.Sum256([]byte(providerID + "/" + name))
 	for n := int(binary.BigEndian.Uint32(sum[:])); ; n++ {
 		mac := showMAC(firstIdentityMAC + n%identityMACs)
-		if !slices.ContainsFunc(before, func(other infrav1.MachineNetworkInterface) bool { return other.MACAddress == mac }) {
+		if !slices.ContainsFunc(previous, func(adapter infrav1.MachineNetworkInterface) bool { return adapter.MACAddress == mac }) {
 			return mac
 		}
 	}

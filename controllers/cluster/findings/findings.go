@@ -19,8 +19,8 @@ const (
 
 // Record has which findings of a Cluster were reported. The zero value has none.
 type Record struct {
-	// known has each finding of the last reading, by its name, and whether it was reported.
-	known map[string]bool
+	// reported has each finding of the last reading, by its name, and whether it was reported.
+	reported map[string]bool
 	// pending are those that were not.
 	pending []placement.Finding
 }
@@ -33,20 +33,20 @@ func NameOf(f placement.Finding) string {
 // Take notes all findings of a reading. It returns how many there are of each problem, and the names of those that were
 // reported and are gone.
 func (r *Record) Take(found []placement.Finding) (counts map[placement.Problem]int, gone []string) {
-	before := r.known
-	r.known, r.pending, counts = map[string]bool{}, nil, map[placement.Problem]int{}
-	for _, one := range found {
-		name := NameOf(one)
-		if _, twice := r.known[name]; twice || one.Problem == "" {
+	previous := r.reported
+	r.reported, r.pending, counts = map[string]bool{}, nil, map[placement.Problem]int{}
+	for _, finding := range found {
+		name := NameOf(finding)
+		if _, twice := r.reported[name]; twice || finding.Problem == "" {
 			continue
 		}
-		counts[one.Problem]++
-		if r.known[name] = before[name]; !before[name] {
-			r.pending = append(r.pending, one)
+		counts[finding.Problem]++
+		if r.reported[name] = previous[name]; !previous[name] {
+			r.pending = append(r.pending, finding)
 		}
 	}
-	for name, known := range before {
-		if _, still := r.known[name]; known && !still {
+	for name, reported := range previous {
+		if _, found := r.reported[name]; reported && !found {
 			gone = append(gone, name)
 		}
 	}
@@ -55,27 +55,27 @@ func (r *Record) Take(found []placement.Finding) (counts map[placement.Problem]i
 }
 
 // Next returns as many findings as a minute has room for, which are reported from then on, and whether there are more.
-func (r *Record) Next() (all []placement.Finding, more bool) {
+func (r *Record) Next() (batch []placement.Finding, pending bool) {
 	n := min(AtOnce, len(r.pending))
-	if all, r.pending = r.pending[:n], r.pending[n:]; len(r.pending) == 0 {
+	if batch, r.pending = r.pending[:n], r.pending[n:]; len(r.pending) == 0 {
 		r.pending = nil // their texts need not be kept
 	}
-	for _, one := range all {
-		r.known[NameOf(one)] = true
+	for _, finding := range batch {
+		r.reported[NameOf(finding)] = true
 	}
-	return all, r.pending != nil
+	return batch, r.pending != nil
 }
 
 // NoteOf has the sentence, and the commands that fit into an event: half a command helps nobody.
 func NoteOf(f placement.Finding) string {
 	note := cloud.Clean(f.Why, MaxNote)
-	for _, command := range []struct{ before, text string }{
+	for _, command := range []struct{ prefix, text string }{
 		{". In the workload cluster, this mends it: ", f.Mend},
 		{". If the pods run on both systems: ", f.Allow},
 	} {
-		more := cloud.Clean(command.before+command.text, MaxNote)
-		if command.text != "" && len(note)+len(more) <= MaxNote {
-			note += more
+		part := cloud.Clean(command.prefix+command.text, MaxNote)
+		if command.text != "" && len(note)+len(part) <= MaxNote {
+			note += part
 		}
 	}
 	return note

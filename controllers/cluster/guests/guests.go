@@ -32,8 +32,8 @@ const (
 	// recheck is how soon the rights of a cluster are read again: a person may have changed or removed them.
 	recheck = 10 * time.Minute
 
-	// alone ends each sentence that says why guests cannot report.
-	alone = ", so guests cannot report there, and progress comes from the Node alone"
+	// ending ends each sentence about why guests cannot report.
+	ending = ", so guests cannot report there, and progress comes from the Node alone"
 	// maxCause is how much of an API server's own words people see.
 	maxCause = 256
 )
@@ -57,10 +57,10 @@ func NewProbe() *corev1.ConfigMap {
 // Name is by which configs ask for the rights of guests.
 const Name = "guests"
 
-// MuteError says why guests may not write, in a sentence for people.
+// MuteError is why guests may not write, in a sentence for people.
 type MuteError struct {
 	Why string
-	// NameTaken says that Why is about an object of somebody else that has the name of one of ours.
+	// NameTaken is true if Why is about an object of somebody else that has the name of one of ours.
 	NameTaken bool
 }
 
@@ -68,7 +68,7 @@ type MuteError struct {
 func (e *MuteError) Error() string { return e.Why }
 
 // ErrIgnored is for a policy that does not refuse the probe, or that is not tried yet.
-var ErrIgnored = errors.New("the workload cluster does not enforce the ValidatingAdmissionPolicy capwin-guests" + alone)
+var ErrIgnored = errors.New("the workload cluster does not enforce the ValidatingAdmissionPolicy capwin-guests" + ending)
 
 // Tried is nil if the API server refuses the probe as only the policy does.
 func Tried(err error) error {
@@ -80,8 +80,8 @@ func Tried(err error) error {
 
 // Memory is what is known of a cluster from look to look. The zero value is for a cluster that was not looked at.
 type Memory struct {
-	// settled is when the policy may be tried; zero when it was not there yet. since is when machines began to wait.
-	settled, since time.Time
+	// settled is when the policy may be tried; zero when it was not there yet. waitingSince is when machines began to wait.
+	settled, waitingSince time.Time
 }
 
 // Settle is for a policy that is there. Without an error it may be tried.
@@ -97,48 +97,48 @@ func (m *Memory) Settle(now time.Time) error {
 
 // lasting are sentences about what time does not mend.
 var lasting = map[keep.Class]string{
-	keep.Unserved: "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on" + alone,
+	keep.Unserved: "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on" + ending,
 	keep.Forbidden: "the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" +
-		alone,
+		ending,
 }
 
 // Answer is for machines, and serves until the next look: without an error guests may write, and with ErrSettling of package keep
 // that is about to come. Machines wait for what time may mend, but not for long. Where an object of somebody else has the name of
 // one of ours, that may not limit guests, or let them do more: our RoleBinding MUST be removed before, and kept is why it is not.
-func (m *Memory) Answer(cluster types.NamespacedName, err, kept error, now time.Time) (again time.Duration, answer error) {
+func (m *Memory) Answer(cluster types.NamespacedName, err, kept error, now time.Time) (delay time.Duration, answer error) {
 	if keep.Taken(err) != "" {
 		*m = Memory{} // the policy settles anew when that object is gone
 		return recheck, &MuteError{takenSentence(cluster, keep.Taken(err), kept), true}
 	}
-	why, lasts := lasting[keep.ClassOf(err)]
+	reason, lasts := lasting[keep.ClassOf(err)]
 	if err != nil && !lasts {
-		if m.since.IsZero() {
-			m.since = now
+		if m.waitingSince.IsZero() {
+			m.waitingSince = now
 		}
-		if now.Sub(m.since) < patience {
+		if now.Sub(m.waitingSince) < patience {
 			return cmp.Or(max(m.settled.Sub(now), 0), settle), keep.ErrSettling
 		}
-		if why = Mute(err); errors.Is(err, ErrIgnored) {
-			why = err.Error()
+		if reason = Mute(err); errors.Is(err, ErrIgnored) {
+			reason = err.Error()
 		}
 	}
-	m.since = time.Time{}
+	m.waitingSince = time.Time{}
 	if err != nil {
-		answer = &MuteError{Why: why}
+		answer = &MuteError{Why: reason}
 	}
 	return recheck, answer
 }
 
 func takenSentence(cluster types.NamespacedName, object string, kept error) string {
-	why := fmt.Sprintf("%s in the workload cluster of Cluster %s is not capwin's and has other content%s; rename or remove it, or "+
-		"set its label %s=%s to have capwin replace its content", object, cluster, alone, keep.Label, keep.Mark)
+	text := fmt.Sprintf("%s in the workload cluster of Cluster %s is not capwin's and has other content%s; rename or remove it, or "+
+		"set its label %s=%s to have capwin replace its content", object, cluster, ending, keep.Label, keep.Mark)
 	if kept != nil {
-		why += "; guests keep their RoleBinding: " + cloud.Clean(kept.Error(), maxCause)
+		text += "; guests keep their RoleBinding: " + cloud.Clean(kept.Error(), maxCause)
 	}
-	return why
+	return text
 }
 
-// Mute says why guests have no place, in a sentence for people.
+// Mute returns why guests have no place, in a text for people.
 func Mute(err error) string {
-	return "the workload cluster refuses what guests need to report: " + cloud.Clean(err.Error(), maxCause) + alone
+	return "the workload cluster refuses what guests need to report: " + cloud.Clean(err.Error(), maxCause) + ending
 }

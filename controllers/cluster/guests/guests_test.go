@@ -26,8 +26,8 @@ var (
 )
 
 const (
-	unserved  = "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on" + alone
-	forbidden = "the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" + alone
+	unserved  = "the workload cluster has no ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on" + ending
+	forbidden = "the Cluster's kubeconfig may not read and write Namespace, Role, RoleBinding and ValidatingAdmissionPolicy" + ending
 )
 
 // TestSettle: a policy is tried ten seconds after it came, no earlier.
@@ -79,7 +79,7 @@ func TestAnswer(t *testing.T) {
 		}
 		wanted, next := settled, recheck
 		if waits {
-			wanted.since, next = start, settle
+			wanted.waitingSince, next = start, settle
 		}
 		expect.Same(t, name+": again", next, again)
 		expect.Same(t, name+": what is remembered", true, wanted == m)
@@ -103,7 +103,7 @@ func TestPatience(t *testing.T) {
 		}
 		again, answer := m.Answer(types.NamespacedName{}, err, nil, start.Add(patience))
 		expect.Says(t, why, answer, why)
-		expect.Same(t, why+" ends with what it means", true, strings.HasSuffix(answer.Error(), alone))
+		expect.Same(t, why+" ends with what it means", true, strings.HasSuffix(answer.Error(), ending))
 		expect.Same(t, why+" again", recheck, again)
 		expect.Same(t, why+" waits anew", true, waits(patience+recheck))
 		expect.Same(t, why+" is patient anew", true, waits(2*patience+recheck-1))

@@ -29,7 +29,7 @@ const (
 // ErrSettling is for who waits until objects act that were just written.
 var ErrSettling = errors.New("the API servers do not act on what was written yet")
 
-// ForeignError says that an object of this kind and name, which one of ours has, has other content and is somebody else's.
+// ForeignError is for an object that has the kind and name of one of ours, has other content and belongs to somebody else.
 type ForeignError struct{ Object string }
 
 // Error implements error.
@@ -37,13 +37,13 @@ func (e *ForeignError) Error() string { return e.Object + " is not capwin's" }
 
 // Taken is the kind and name of the object that an error is about; empty if the error is not Foreign.
 func Taken(err error) string {
-	if foreign, is := errors.AsType[*ForeignError](err); is {
+	if foreign, ok := errors.AsType[*ForeignError](err); ok {
 		return foreign.Object
 	}
 	return ""
 }
 
-// ClassOf says what an error means.
+// ClassOf returns the class of an error.
 func ClassOf(err error) Class {
 	var answer apierrors.APIStatus
 	switch {

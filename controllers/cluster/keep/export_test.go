@@ -17,10 +17,10 @@ func IsRight(there, want *unstructured.Unstructured) bool { return isRight(there
 
 // Wrote is what a write has made of an object.
 func (p Past) Wrote(made, want *unstructured.Unstructured, now time.Time) {
-	p.of(want).wrote(made, want, now)
+	p.get(want).wrote(made, want, now)
 }
 
 // IsAccepted says whether an object has the content that the server has made of the wanted one.
 func (p Past) IsAccepted(there, want *unstructured.Unstructured) bool {
-	return p.of(want).isAccepted(there)
+	return p.get(want).isAccepted(there)
 }

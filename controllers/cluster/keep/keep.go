@@ -48,7 +48,7 @@ func (c *Cluster) Fetch(ctx context.Context, objects []*unstructured.Unstructure
 	c.fetched, c.failed = map[string]*unstructured.Unstructured{}, map[schema.GroupVersionKind]error{}
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
-		if _, done := c.failed[kind]; done {
+		if _, ok := c.failed[kind]; ok {
 			continue
 		}
 		var found unstructured.UnstructuredList
@@ -67,24 +67,24 @@ func (c *Cluster) Fetch(ctx context.Context, objects []*unstructured.Unstructure
 
 // Write brings an object to what it must be, by one write if it is not. Without an error it is so. Class has what an error means.
 func (c *Cluster) Write(ctx context.Context, want *unstructured.Unstructured) error {
-	there, err := c.read(ctx, want)
+	existing, err := c.read(ctx, want)
 	if err != nil {
 		return err
 	}
-	past, next := c.Past.of(want), merged(there, want)
-	if there != nil {
-		ours, right := isOurs(there), isRight(there, next) || past.isAccepted(there)
+	past, next := c.Past.get(want), merged(existing, want)
+	if existing != nil {
+		owned, right := isOurs(existing), isRight(existing, next) || past.isAccepted(existing)
 		switch {
-		case right && (!ours || maps.Equal(there.GetLabels(), next.GetLabels())):
+		case right && (!owned || maps.Equal(existing.GetLabels(), next.GetLabels())):
 			return nil
-		case !right && !ours:
+		case !right && !owned:
 			return &ForeignError{NameOf(want)}
 		}
 	}
-	if err := c.note(past, there, want); err != nil {
+	if err := c.note(past, existing, want); err != nil {
 		return err
 	}
-	if next, err = c.put(ctx, there, want); err != nil {
+	if next, err = c.put(ctx, existing, want); err != nil {
 		return fmt.Errorf("write %s: %w", want.GetKind(), err)
 	}
 	past.wrote(next, want, c.Now)
@@ -108,16 +108,16 @@ func (c *Cluster) WriteAll(ctx context.Context, objects []*unstructured.Unstruct
 
 // put returns what the API server has made of an object. A binding that binds another role is made anew: no API server takes a
 // change of that (kubernetes v1.36.3, ValidateClusterRoleBindingUpdate of pkg/apis/rbac/validation).
-func (c *Cluster) put(ctx context.Context, there, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *Cluster) put(ctx context.Context, existing, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	delete(c.fetched, NameOf(want))
-	if there != nil && !reflect.DeepEqual(there.Object["roleRef"], want.Object["roleRef"]) {
-		if err := c.remove(ctx, there); err != nil {
+	if existing != nil && !reflect.DeepEqual(existing.Object["roleRef"], want.Object["roleRef"]) {
+		if err := c.remove(ctx, existing); err != nil {
 			return nil, err
 		}
-		there = nil
+		existing = nil
 	}
-	made := merged(there, want)
-	if there == nil {
+	made := merged(existing, want)
+	if existing == nil {
 		return made, c.API.Create(ctx, made, client.FieldOwner(manager))
 	}
 	err := c.API.Update(ctx, made, client.FieldOwner(manager))
@@ -127,10 +127,10 @@ func (c *Cluster) put(ctx context.Context, there, want *unstructured.Unstructure
 	return made, err
 }
 
-// IsThere says whether one of the objects is there and ours.
+// IsThere reports whether one of the objects is there and ours.
 func (c *Cluster) IsThere(ctx context.Context, objects ...*unstructured.Unstructured) (bool, error) {
 	for _, object := range objects {
-		if there, err := c.read(ctx, object); err != nil || there != nil && isOurs(there) {
+		if existing, err := c.read(ctx, object); err != nil || existing != nil && isOurs(existing) {
 			return err == nil, err
 		}
 	}
@@ -148,14 +148,14 @@ func (c *Cluster) RevokeAll(ctx context.Context, objects []*unstructured.Unstruc
 // Revoke removes an object, if it is ours: no other object than the one that it has just read. There is none of a kind that the
 // API server does not know.
 func (c *Cluster) Revoke(ctx context.Context, object *unstructured.Unstructured) error {
-	there, err := c.read(ctx, object)
+	existing, err := c.read(ctx, object)
 	if ClassOf(err) == Unserved {
 		return nil
 	}
-	if there == nil || !isOurs(there) {
+	if existing == nil || !isOurs(existing) {
 		return err
 	}
-	if err := c.remove(ctx, there); err != nil {
+	if err := c.remove(ctx, existing); err != nil {
 		return fmt.Errorf("remove %s: %w", NameOf(object), err)
 	}
 	delete(c.Past, NameOf(object))
@@ -171,15 +171,15 @@ func (c *Cluster) Probe(ctx context.Context, object client.Object) error {
 
 // read returns nil if there is no object of this kind and name.
 func (c *Cluster) read(ctx context.Context, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if there := c.fetched[NameOf(want)]; there != nil {
-		return there, nil
+	if fetched := c.fetched[NameOf(want)]; fetched != nil {
+		return fetched, nil
 	}
 	if err := c.failed[want.GroupVersionKind()]; err != nil {
 		return nil, fmt.Errorf("list %s: %w", want.GetKind(), err)
 	}
-	there := &unstructured.Unstructured{}
-	there.SetGroupVersionKind(want.GroupVersionKind())
-	err := c.API.Get(ctx, client.ObjectKeyFromObject(want), there)
+	existing := &unstructured.Unstructured{}
+	existing.SetGroupVersionKind(want.GroupVersionKind())
+	err := c.API.Get(ctx, client.ObjectKeyFromObject(want), existing)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -187,27 +187,27 @@ func (c *Cluster) read(ctx context.Context, want *unstructured.Unstructured) (*u
 		return nil, fmt.Errorf("get %s: %w", want.GetKind(), err)
 	}
 	// A server may answer with another object, which a later call must not name.
-	there.SetName(want.GetName())
-	there.SetNamespace(want.GetNamespace())
-	return there, nil
+	existing.SetName(want.GetName())
+	existing.SetNamespace(want.GetNamespace())
+	return existing, nil
 }
 
-func (c *Cluster) remove(ctx context.Context, there *unstructured.Unstructured) error {
-	uid, version := there.GetUID(), there.GetResourceVersion()
-	err := c.API.Delete(ctx, there, client.Preconditions{UID: &uid, ResourceVersion: &version})
+func (c *Cluster) remove(ctx context.Context, existing *unstructured.Unstructured) error {
+	uid, version := existing.GetUID(), existing.GetResourceVersion()
+	err := c.API.Delete(ctx, existing, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	return client.IgnoreNotFound(err)
 }
 
 // merged is what a write makes of an object: its metadata as it was read, with the wanted content and labels. Where no content is
 // wanted, as of a Namespace, it stays.
-func merged(there, want *unstructured.Unstructured) *unstructured.Unstructured {
+func merged(existing, want *unstructured.Unstructured) *unstructured.Unstructured {
 	next := want.DeepCopy()
-	if there == nil {
+	if existing == nil {
 		return next
 	}
 	wanted := content(next)
-	next = there.DeepCopy()
-	next.SetLabels(labels.Merge(there.GetLabels(), want.GetLabels()))
+	next = existing.DeepCopy()
+	next.SetLabels(labels.Merge(existing.GetLabels(), want.GetLabels()))
 	if len(wanted) > 0 {
 		maps.DeleteFunc(next.Object, func(key string, _ any) bool { return isContent(key) })
 		maps.Copy(next.Object, wanted)

@@ -22,7 +22,7 @@ const (
 
 // Must reads the objects of a manifest, in its order, and makes them ours. It panics if there is a mistake in the manifest, which
 // is a part of the program.
-func Must(manifest string) (all []*unstructured.Unstructured) {
+func Must(manifest string) (objects []*unstructured.Unstructured) {
 	for text := range strings.SplitSeq(manifest, "\n---\n") {
 		object := &unstructured.Unstructured{}
 		written, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -30,9 +30,9 @@ func Must(manifest string) (all []*unstructured.Unstructured) {
 			panic(err)
 		}
 		object.SetLabels(map[string]string{Label: Mark})
-		all = append(all, object)
+		objects = append(objects, object)
 	}
-	return all
+	return objects
 }
 
 // NameOf is what people call an object.
@@ -40,10 +40,10 @@ func NameOf(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }
 
-// isOurs says whether capwin may write an object. The API server takes fields from their manager that somebody else changes. It
-// is not trusted: GetManagedFields would log what it cannot read.
+// isOurs reports whether capwin may write an object. The API server takes fields from their manager that somebody else changes.
+// It is not trusted: GetManagedFields would log what it cannot read.
 func isOurs(object *unstructured.Unstructured) bool {
-	if value, has := object.GetLabels()[Label]; has {
+	if value, ok := object.GetLabels()[Label]; ok {
 		return value == Mark
 	}
 	return slices.ContainsFunc(managedFields(object), func(entry map[string]any) bool { return entry["manager"] == manager })
@@ -59,10 +59,10 @@ func managedFields(object *unstructured.Unstructured) (entries []map[string]any)
 	return entries
 }
 
-// isRight says whether two objects have the same content: one more rule, subject, validation, match condition or
+// isRight reports whether two objects have the same content: one more rule, subject, validation, match condition or
 // aggregationRule makes it another object.
-func isRight(there, next *unstructured.Unstructured) bool {
-	return reflect.DeepEqual(plain(content(there)), plain(content(next)))
+func isRight(existing, next *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(plain(content(existing)), plain(content(next)))
 }
 
 // content is what we decide about an object: all but its metadata and its status.
@@ -84,9 +84,9 @@ func plain(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		kept := map[string]any{}
-		for key, one := range v {
-			if one = plain(one); one != defaults[key] { // which is nil for most
-				kept[key] = one
+		for key, field := range v {
+			if field = plain(field); field != defaults[key] { // which is nil for most
+				kept[key] = field
 			}
 		}
 		if len(kept) > 0 {
@@ -98,21 +98,21 @@ func plain(value any) any {
 			return nil
 		}
 		kept := make([]any, len(v))
-		for i, one := range v {
-			kept[i] = plain(one)
+		for i, element := range v {
+			kept[i] = plain(element)
 		}
 		return kept
 	}
 	return value
 }
 
-// contains says whether a plain value has all of another one. A list has the same number of elements.
+// contains reports whether a plain value has all of another one. A list has the same number of elements.
 func contains(value, part any) bool {
 	switch p := part.(type) {
 	case map[string]any:
 		v, _ := value.(map[string]any)
-		for key, one := range p {
-			if !contains(v[key], one) {
+		for key, field := range p {
+			if !contains(v[key], field) {
 				return false
 			}
 		}

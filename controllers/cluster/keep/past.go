@@ -33,7 +33,7 @@ type past struct {
 	made any
 }
 
-func (p Past) of(object *unstructured.Unstructured) *past {
+func (p Past) get(object *unstructured.Unstructured) *past {
 	name := NameOf(object)
 	if p[name] == nil {
 		p[name] = &past{}
@@ -41,17 +41,18 @@ func (p Past) of(object *unstructured.Unstructured) *past {
 	return p[name]
 }
 
-// note is for an object that is not as it must be: others have undone each write. The error says that it is too soon for another.
-func (c *Cluster) note(one *past, there, want *unstructured.Unstructured) error {
-	age := c.Now.Sub(one.written)
+// note is for an object that is not as it must be: others have undone each write. It returns an error if it is too soon for
+// another.
+func (c *Cluster) note(p *past, existing, want *unstructured.Unstructured) error {
+	age := c.Now.Sub(p.written)
 	if age >= calm {
-		one.writes = min(one.writes, 1)
+		p.writes = min(p.writes, 1)
 	}
-	if one.writes == mostUndone {
-		one.writes++ // so that it is reported once
-		c.Contested(contestedSentence(there, want))
+	if p.writes == mostUndone {
+		p.writes++ // so that it is reported once
+		c.Contested(contestedSentence(existing, want))
 	}
-	if one.writes > mostUndone && age < contested {
+	if p.writes > mostUndone && age < contested {
 		return fmt.Errorf("others change %s again and again, so it is written once a minute at most", NameOf(want))
 	}
 	return nil
@@ -65,34 +66,34 @@ func (p *past) wrote(made, want *unstructured.Unstructured, now time.Time) {
 	}
 }
 
-func (p *past) isAccepted(there *unstructured.Unstructured) bool {
-	return p.made != nil && reflect.DeepEqual(p.made, plain(content(there)))
+func (p *past) isAccepted(existing *unstructured.Unstructured) bool {
+	return p.made != nil && reflect.DeepEqual(p.made, plain(content(existing)))
 }
 
-func contestedSentence(there, want *unstructured.Unstructured) string {
-	done, by := "removed", ""
-	if there != nil {
-		done, by = "changed", lastManager(there)
+func contestedSentence(existing, want *unstructured.Unstructured) string {
+	change, writer := "removed", ""
+	if existing != nil {
+		change, writer = "changed", lastManager(existing)
 	}
-	if by != "" {
-		done += fmt.Sprintf(", last by the field manager %q", by)
+	if writer != "" {
+		change += fmt.Sprintf(", last by the field manager %q", writer)
 	}
-	if by == manager {
-		done += ", which is another management cluster with capwin or another version of it"
+	if writer == manager {
+		change += ", which is another management cluster with capwin or another version of it"
 	}
 	return fmt.Sprintf("%s in the workload cluster has been written by capwin and then undone by somebody else %d times: it was "+
 		"%s; capwin writes it once a minute at most while that goes on. End the other writer, or give it the object by another "+
-		"value of its label %s", NameOf(want), mostUndone, done, Label)
+		"value of its label %s", NameOf(want), mostUndone, change, Label)
 }
 
 // lastManager is who has written an object last, as its API server has it. In the same second, it is another one than ours.
 func lastManager(object *unstructured.Unstructured) (name string) {
-	last := ""
+	latest := ""
 	for _, entry := range managedFields(object) {
-		at, _ := entry["time"].(string)
-		by, _ := entry["manager"].(string)
-		if part, _ := entry["subresource"].(string); part == "" && (at > last || at == last && by != manager) {
-			last, name = at, by
+		written, _ := entry["time"].(string)
+		writer, _ := entry["manager"].(string)
+		if part, _ := entry["subresource"].(string); part == "" && (written > latest || written == latest && writer != manager) {
+			latest, name = written, writer
 		}
 	}
 	return cloud.Clean(name, maxManager)

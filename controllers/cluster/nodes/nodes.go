@@ -27,8 +27,8 @@ const (
 	// revokeAfter is how long nobody must need a role before it is revoked. It MUST NOT be shorter than Recheck: whoever made user
 	// data may have relied on a check of that age.
 	revokeAfter = 10 * time.Minute
-	// often is how soon a role is looked at again that nobody needs, or that could not be granted or revoked.
-	often = time.Minute
+	// retryDelay is how soon a role is looked at again that nobody needs, or that could not be granted or revoked.
+	retryDelay = time.Minute
 	// retryRefused is how soon a refusal is tried again when a config asks. All machines of the cluster wait for the same.
 	retryRefused = 15 * time.Second
 	// maxCause is how much of an API server's own words people see.
@@ -55,8 +55,8 @@ func (r Role) Label() string {
 
 // NeededBy are the roles that a node of this spec needs.
 func NeededBy(spec bootstrapv1.WindowsBootstrapConfigSpec) (needs []Role) {
-	on := bootstrap.ServiceLabels(spec)
-	return slices.DeleteFunc(Roles(), func(r Role) bool { return on[r.Label()] != bootstrap.LabelService })
+	services := bootstrap.ServiceLabels(spec)
+	return slices.DeleteFunc(Roles(), func(r Role) bool { return services[r.Label()] != bootstrap.LabelService })
 }
 
 //go:embed roles.yaml
@@ -71,12 +71,12 @@ func (r Role) Objects() []*unstructured.Unstructured {
 
 // Unneeded is for a role that is there and that nobody needs, since when; zero if that was not seen before. It returns whether to
 // revoke the role, when to look again, and what to remember.
-func Unneeded(since, now time.Time) (revoke bool, again time.Duration, remember time.Time) {
+func Unneeded(unneededSince, now time.Time) (revoke bool, delay time.Duration, remember time.Time) {
 	switch {
-	case since.IsZero():
-		return false, often, now
-	case now.Sub(since) < revokeAfter:
-		return false, often, since
+	case unneededSince.IsZero():
+		return false, retryDelay, now
+	case now.Sub(unneededSince) < revokeAfter:
+		return false, retryDelay, unneededSince
 	}
 	return true, Recheck, time.Time{}
 }
@@ -92,7 +92,7 @@ func Answer(role Role, err error) (serves time.Duration, answer error) {
 	return 0, fmt.Errorf("give nodes the ClusterRole %s: %w", role, err)
 }
 
-// RefusedError says why nodes do not get a role, or keep one, in a sentence for people. Time alone does not mend it.
+// RefusedError is why nodes do not get a role, or keep one, in a sentence for people. Time alone does not mend it.
 type RefusedError struct{ sentence string }
 
 // Error implements error.
@@ -100,22 +100,22 @@ func (e *RefusedError) Error() string { return e.sentence }
 
 // Refusal is a RefusedError about a role that could not be granted, or revoked; nil if that may end by itself.
 func Refusal(role Role, revoke bool, err error) error {
-	what, byHand := "nodes cannot get the ClusterRole %s in the workload cluster: ", "apply"
+	consequence, byHand := "nodes cannot get the ClusterRole %s in the workload cluster: ", "apply"
 	if revoke {
-		what, byHand = "nodes keep the ClusterRole %s in the workload cluster, which none of them needs: ", "remove"
+		consequence, byHand = "nodes keep the ClusterRole %s in the workload cluster, which none of them needs: ", "remove"
 	}
-	var why, mend string
+	var reason, mend string
 	switch keep.ClassOf(err) {
 	case keep.Foreign:
-		return &RefusedError{fmt.Sprintf(what+"%s is there, has other content and no label %s=%s; rename or remove it", role,
+		return &RefusedError{fmt.Sprintf(consequence+"%s is there, has other content and no label %s=%s; rename or remove it", role,
 			keep.Taken(err), keep.Label, keep.Mark)}
 	case keep.Forbidden:
-		why, mend = "the Cluster's kubeconfig may not do that", "let it"
+		reason, mend = "the Cluster's kubeconfig may not do that", "let it"
 	case keep.TurnedDown:
-		why, mend = "a rule of the workload cluster does not allow what is written there", "let that pass its admission policies"
+		reason, mend = "a rule of the workload cluster does not allow what is written there", "let that pass its admission policies"
 	default:
 		return nil
 	}
-	return &RefusedError{fmt.Sprintf(what+"%s (%s); %s, or %s the two objects yourself", role, why,
+	return &RefusedError{fmt.Sprintf(consequence+"%s (%s); %s, or %s the two objects yourself", role, reason,
 		cloud.Clean(err.Error(), maxCause), mend, byHand)}
 }

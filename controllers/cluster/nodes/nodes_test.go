@@ -35,8 +35,8 @@ func TestUnneeded(t *testing.T) {
 		since time.Time
 		want  next
 	}{
-		"since now":   {time.Time{}, next{false, often, start}},
-		"for a while": {almost, next{false, often, almost}},
+		"since now":   {time.Time{}, next{false, retryDelay, start}},
+		"for a while": {almost, next{false, retryDelay, almost}},
 		"for long":    {long, next{true, Recheck, time.Time{}}},
 	} {
 		revoke, again, remember := Unneeded(c.since, start)

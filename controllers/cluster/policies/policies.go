@@ -3,8 +3,8 @@
 //
 //   - They are in each cluster from its first WindowsMachine on. When the last one is gone they stay as they are, and nobody
 //     looks at them. They go when the Cluster gets the annotation capwin.io/linux-policy: off, or with the cluster.
-//   - Before the mutating policy is there for the first time, people are told what it will change.
-//   - Where they are refused, or where the API server has no such kinds, people are told, and no machine waits.
+//   - Before the mutating policy is there for the first time, an event lists what it will change.
+//   - Where they are refused, or where the API server has no such kinds, an event has the reason, and no machine waits.
 //   - While nothing changes, the objects are read once a minute, and there is a probe by dry runs each ten minutes.
 package policies
 
@@ -85,14 +85,15 @@ type Set struct{ Refusing, Changing bool }
 
 // Memory is what is known of a cluster from look to look.
 type Memory struct {
-	// Cleaned says that nothing of earlier versions is there, and Planned that people know what the mutating policy will change.
+	// Cleaned is true if nothing of earlier versions is there, and Planned that people know what the mutating policy will
+	// change.
 	Cleaned, Planned bool
 	// There are the policies that were there at the last look, and Acting those of them that acted at the last probe.
-	There, Acting Set
+	Present, Acting Set
 	// Due is when to probe again, and Idle since when policies that are there do not act, by how many probes in a row.
 	Due, Idle time.Time
 	Probes    int
-	// Tried says that a probe was answered since There changed, and Refused why another one was not.
+	// Tried is true if a probe was answered since There changed, and Refused why another one was not.
 	Tried   bool
 	Refused error
 }
@@ -104,33 +105,32 @@ type Seen struct {
 	Mode    Mode
 	// Wrong is a sentence about the annotation.
 	Wrong string
-	// Needed says that the Cluster has Windows machines.
+	// Needed is true if the Cluster has Windows machines.
 	Needed bool
 	// Answers are those to the acts.
 	Answers map[Act]error
 	Memory
 }
 
-// UnkeptError says why workloads for Linux are not all kept off Windows Nodes, in sentences for people. No machine waits for
-// that.
-type UnkeptError struct{ Why string }
+// UnkeptError is why workloads for Linux are not all kept off Windows Nodes, in sentences for people. No machine waits for that.
+type UnkeptError struct{ Reason string }
 
 // Error implements error.
-func (e *UnkeptError) Error() string { return e.Why }
+func (e *UnkeptError) Error() string { return e.Reason }
 
 // Step is what follows from what was seen. With Rest come the answer to machines, when to look again, and what to remember:
 // without an error the policies act, and with ErrSettling of package keep that is about to come.
 type Step struct {
-	Act    Act
-	Answer error
-	Again  time.Duration
+	Act       Act
+	Answer    error
+	RecheckIn time.Duration
 	Memory
 }
 
 // Next is the next step of a look.
 func Next(s Seen, now time.Time) Step {
 	for _, act := range s.acts(now) {
-		if _, done := s.Answers[act]; !done {
+		if _, ok := s.Answers[act]; !ok {
 			return Step{Act: act}
 		}
 	}
@@ -157,55 +157,55 @@ func (s Seen) acts(now time.Time) []Act {
 		acts = append(acts, RemoveChanging)
 	case s.Planned:
 		acts = append(acts, WriteChanging)
-	case s.did(Plan):
+	case s.succeeded(Plan):
 		acts = append(acts, Plan, WriteChanging)
 	default:
 		acts = append(acts, Plan)
 	}
-	if there := s.there(); there == s.There && !now.Before(s.Due) {
-		if there.Refusing {
+	if present := s.present(); present == s.Present && !now.Before(s.Due) {
+		if present.Refusing {
 			acts = append(acts, TryRefusing)
 		}
-		if there.Changing {
+		if present.Changing {
 			acts = append(acts, TryChanging)
 		}
 	}
 	return acts
 }
 
-// did says that an act has been done without an error.
-func (s Seen) did(act Act) bool {
-	err, done := s.Answers[act]
-	return done && err == nil
+// succeeded reports whether an act has been done without an error.
+func (s Seen) succeeded(act Act) bool {
+	err, ok := s.Answers[act]
+	return ok && err == nil
 }
 
-// there are the policies that are there after the writes.
-func (s Seen) there() Set { return Set{s.did(WriteRefusing), s.did(WriteChanging)} }
+// present are the policies that are there after the writes.
+func (s Seen) present() Set { return Set{s.succeeded(WriteRefusing), s.succeeded(WriteChanging)} }
 
 // conclude is the end of a look.
 func (s Seen) conclude(now time.Time) Step {
-	m, again := s.Memory, reread
+	m, delay := s.Memory, reread
 	if s.Mode == Off || !s.Needed {
-		m, again = Memory{Cleaned: m.Cleaned}, recheck
+		m, delay = Memory{Cleaned: m.Cleaned}, recheck
 	}
-	m.Cleaned = m.Cleaned || s.did(Clean) || keep.ClassOf(s.Answers[Clean]) != keep.ForNow
+	m.Cleaned = m.Cleaned || s.succeeded(Clean) || keep.ClassOf(s.Answers[Clean]) != keep.ForNow
 	sentences, pending := s.failures()
 	if pending {
-		again = retry
+		delay = retry
 	}
 	if s.Mode == Off || !s.Needed {
-		return Step{Again: again, Memory: m}
+		return Step{RecheckIn: delay, Memory: m}
 	}
-	m.Planned = m.Planned || s.did(Plan)
+	m.Planned = m.Planned || s.succeeded(Plan)
 	m.probed(s, now)
-	if m.There != (Set{}) {
-		again = min(again, max(m.Due.Sub(now), settle))
+	if m.Present != (Set{}) {
+		delay = min(delay, max(m.Due.Sub(now), settle))
 	}
 	sentences = append(sentences, m.sentences(s, now)...)
 	if s.Wrong != "" {
 		sentences = append(sentences, s.Wrong)
 	}
-	step := Step{Again: again, Memory: m}
+	step := Step{RecheckIn: delay, Memory: m}
 	switch sentences = slices.Compact(sentences); {
 	case pending || m.isPending(now):
 		step.Answer = keep.ErrSettling
@@ -231,8 +231,8 @@ func (s Seen) failures() (sentences []string, pending bool) {
 
 // probed notes what the probes have found.
 func (m *Memory) probed(s Seen, now time.Time) {
-	if there := s.there(); there != m.There {
-		m.There, m.Acting, m.Tried, m.Refused, m.Idle, m.Probes = there, Set{}, false, nil, time.Time{}, 0
+	if present := s.present(); present != m.Present {
+		m.Present, m.Acting, m.Tried, m.Refused, m.Idle, m.Probes = present, Set{}, false, nil, time.Time{}, 0
 		m.Due = now.Add(settle)
 		return
 	}
@@ -240,7 +240,7 @@ func (m *Memory) probed(s Seen, now time.Time) {
 	if _, changes := s.Answers[TryChanging]; !refuses && !changes {
 		return
 	}
-	m.Due, m.Acting, m.Refused = now.Add(recheck), Set{s.did(TryRefusing), s.did(TryChanging)}, nil
+	m.Due, m.Acting, m.Refused = now.Add(recheck), Set{s.succeeded(TryRefusing), s.succeeded(TryChanging)}, nil
 	for _, act := range []Act{TryRefusing, TryChanging} {
 		switch err := s.Answers[act]; {
 		case err == nil, errors.Is(err, ErrIgnored):
@@ -252,7 +252,7 @@ func (m *Memory) probed(s Seen, now time.Time) {
 		}
 	}
 	m.Tried = true
-	if m.Acting == m.There || m.Refused != nil {
+	if m.Acting == m.Present || m.Refused != nil {
 		m.Idle, m.Probes = time.Time{}, 0
 		return
 	}
@@ -264,10 +264,10 @@ func (m *Memory) probed(s Seen, now time.Time) {
 	}
 }
 
-// isPending says that machines wait for a better answer.
+// isPending reports whether machines wait for a better answer.
 func (m *Memory) isPending(now time.Time) bool {
-	return m.There != Set{} && (!m.Tried || !m.Idle.IsZero() && !m.isSure(now))
+	return m.Present != Set{} && (!m.Tried || !m.Idle.IsZero() && !m.isSure(now))
 }
 
-// isSure says that it was not one API server of several that has not read the policies yet, or that is being replaced.
+// isSure reports whether it was not one API server of several that has not read the policies yet, or that is being replaced.
 func (m *Memory) isSure(now time.Time) bool { return m.Probes > 1 && now.Sub(m.Idle) >= patience }

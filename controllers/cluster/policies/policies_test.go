@@ -29,7 +29,7 @@ var (
 // acting is what is known of a cluster whose policies act.
 func acting() Memory {
 	both := Set{true, true}
-	return Memory{Cleaned: true, Planned: true, There: both, Acting: both, Tried: true, Due: start.Add(recheck)}
+	return Memory{Cleaned: true, Planned: true, Present: both, Acting: both, Tried: true, Due: start.Add(recheck)}
 }
 
 // looks are the looks at one cluster, by a process that remembers it.
@@ -73,7 +73,7 @@ func isSettling(s Step) bool { return errors.Is(s.Answer, keep.ErrSettling) }
 // why is the sentence of an answer, or what the answer is.
 func why(s Step) string {
 	if unkept, is := errors.AsType[*UnkeptError](s.Answer); is {
-		return unkept.Why
+		return unkept.Reason
 	}
 	return fmt.Sprint(s.Answer)
 }
@@ -85,17 +85,17 @@ func TestLife(t *testing.T) {
 	acts, end := l.look(t)
 	expect.Same(t, "the first look", []Act{Clean, WriteRefusing, Plan, WriteChanging}, acts)
 	expect.Same(t, "machines wait", true, isSettling(end))
-	expect.Same(t, "the second look is", settle, end.Again)
+	expect.Same(t, "the second look is", settle, end.RecheckIn)
 	acts, end = l.after(t, settle)
 	expect.Same(t, "the second look", []Act{WriteRefusing, WriteChanging, TryRefusing, TryChanging}, acts)
 	expect.Same(t, "they act", nil, end.Answer)
 	expect.Same(t, "what is known", func() Memory { m := acting(); m.Due = start.Add(settle + recheck); return m }(), end.Memory)
-	expect.Same(t, "the third look is", reread, end.Again)
+	expect.Same(t, "the third look is", reread, end.RecheckIn)
 	for range recheck/reread - 1 {
 		acts, end = l.after(t, reread)
 		expect.Same(t, "each minute", []Act{WriteRefusing, WriteChanging}, acts)
 	}
-	expect.Same(t, "the last before ten minutes is", reread, end.Again)
+	expect.Same(t, "the last before ten minutes is", reread, end.RecheckIn)
 	acts, _ = l.after(t, reread)
 	expect.Same(t, "after ten minutes", []Act{WriteRefusing, WriteChanging, TryRefusing, TryChanging}, acts)
 }
@@ -110,7 +110,7 @@ func TestWithoutWindows(t *testing.T) {
 		expect.Same(t, "nobody waits with "+string(mode), nil, end.Answer)
 		l.answers = map[Act]error{RemoveChanging: errNow, Remove: errNow}
 		_, end = l.look(t)
-		expect.Same(t, "a failure is tried again with "+string(mode), mode != Change, end.Again == retry)
+		expect.Same(t, "a failure is tried again with "+string(mode), mode != Change, end.RecheckIn == retry)
 		expect.Same(t, "nobody waits after it with "+string(mode), nil, end.Answer)
 	}
 }
@@ -128,14 +128,14 @@ func TestModes(t *testing.T) {
 	l.Mode = Off
 	acts, end = l.look(t)
 	expect.Same(t, "off", []Act{Remove}, acts)
-	expect.Same(t, "no machine waits", Step{Again: recheck, Memory: Memory{Cleaned: true}}, end)
+	expect.Same(t, "no machine waits", Step{RecheckIn: recheck, Memory: Memory{Cleaned: true}}, end)
 	l.answers[Remove] = errNow
 	_, end = l.look(t)
-	expect.Same(t, "a failure is tried again", retry, end.Again)
+	expect.Same(t, "a failure is tried again", retry, end.RecheckIn)
 	expect.Same(t, "no machine waits for that", nil, end.Answer)
 	l.answers[Remove] = errMayNot
 	_, end = l.look(t)
-	expect.Same(t, "a refusal is tried again", recheck, end.Again)
+	expect.Same(t, "a refusal is tried again", recheck, end.RecheckIn)
 	l.Mode, l.Wrong = Change, "Cluster blue has the annotation x"
 	acts, _ = l.look(t)
 	expect.Same(t, "on again", []Act{WriteRefusing, Plan, WriteChanging}, acts)
@@ -193,7 +193,7 @@ func TestFailures(t *testing.T) {
 		l.look(t)
 		_, end := l.after(t, settle)
 		expect.Same(t, name, c.want, why(end))
-		expect.Same(t, name+": the next look is", c.again, end.Again)
+		expect.Same(t, name+": the next look is", c.again, end.RecheckIn)
 	}
 }
 
@@ -242,10 +242,10 @@ func TestIgnored(t *testing.T) {
 		_, end := l.look(t)
 		for ; l.now.Sub(start) < patience; _, end = l.after(t, settle) {
 			expect.Same(t, "machines wait", true, isSettling(end))
-			expect.Same(t, "the next look is", settle, end.Again)
+			expect.Same(t, "the next look is", settle, end.RecheckIn)
 		}
 		expect.Same(t, string(act), want, why(end))
-		expect.Same(t, "the look after that is", reread, end.Again)
+		expect.Same(t, "the look after that is", reread, end.RecheckIn)
 		l.answers[act] = nil
 		_, end = l.after(t, recheck)
 		expect.Same(t, "once it obeys", nil, end.Answer)
@@ -273,7 +273,7 @@ func TestWhatIsIgnored(t *testing.T) {
 		"what changes is there": {Set{false, true}, changing},
 	} {
 		m := acting()
-		m.There, m.Acting, m.Idle, m.Probes, m.Due = c.there, Set{}, start.Add(-patience), 2, start
+		m.Present, m.Acting, m.Idle, m.Probes, m.Due = c.there, Set{}, start.Add(-patience), 2, start
 		l := newLooks(m)
 		for act, there := range map[Act]bool{WriteRefusing: c.there.Refusing, WriteChanging: c.there.Changing} {
 			if !there {

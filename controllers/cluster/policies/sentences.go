@@ -12,7 +12,7 @@ import (
 const maxCause = 256
 
 // sentences are about what the probes have found.
-func (m *Memory) sentences(s Seen, now time.Time) (all []string) {
+func (m *Memory) sentences(s Seen, now time.Time) (list []string) {
 	const ignored = "Cluster %s has the %s of capwin and does not obey %s: its API server has the %s switched off, or is being " +
 		"upgraded"
 	if m.Refused != nil {
@@ -20,20 +20,20 @@ func (m *Memory) sentences(s Seen, now time.Time) (all []string) {
 			"run, so it is not known whether the policies act that keep workloads for Linux off Windows Nodes: %s", s.Cluster, s.Cluster,
 			causeOf(m.Refused))}
 	}
-	if m.isSure(now) && m.There.Refusing && !m.Acting.Refusing {
-		all = append(all, fmt.Sprintf(ignored, s.Cluster, "ValidatingAdmissionPolicies", "them",
+	if m.isSure(now) && m.Present.Refusing && !m.Acting.Refusing {
+		list = append(list, fmt.Sprintf(ignored, s.Cluster, "ValidatingAdmissionPolicies", "them",
 			"admission plug-in ValidatingAdmissionPolicy"))
 	}
-	if m.isSure(now) && m.There.Changing && !m.Acting.Changing {
-		all = append(all, fmt.Sprintf(ignored, s.Cluster, "MutatingAdmissionPolicy", "it",
+	if m.isSure(now) && m.Present.Changing && !m.Acting.Changing {
+		list = append(list, fmt.Sprintf(ignored, s.Cluster, "MutatingAdmissionPolicy", "it",
 			"feature gate or the admission plug-in MutatingAdmissionPolicy"))
 	}
-	return all
+	return list
 }
 
 // sentence is about what keeps the objects from being as they should be.
 func (s Seen) sentence(act Act, err error) string {
-	const so = "so workloads for Linux are not all kept off its Windows Nodes"
+	const effect = "so workloads for Linux are not all kept off its Windows Nodes"
 	kind := "ValidatingAdmissionPolicy, which Kubernetes has from 1.30 on"
 	if act != WriteRefusing {
 		kind = "MutatingAdmissionPolicy, which Kubernetes has from 1.36 on"
@@ -41,14 +41,14 @@ func (s Seen) sentence(act Act, err error) string {
 	switch keep.ClassOf(err) {
 	case keep.Foreign:
 		return fmt.Sprintf("Cluster %s: %s was not made by capwin, so it is left alone; rename or remove it, %s", s.Cluster,
-			keep.Taken(err), so)
+			keep.Taken(err), effect)
 	case keep.Forbidden:
 		return fmt.Sprintf("Cluster %s refuses to the user of Secret %s-kubeconfig what keeps workloads for Linux off Windows Nodes, "+
-			"%s; give that user the rights in docs/security.md: %s", s.Cluster, s.Cluster, so, causeOf(err))
+			"%s; give that user the rights in docs/security.md: %s", s.Cluster, s.Cluster, effect, causeOf(err))
 	case keep.Unserved:
-		return fmt.Sprintf("Cluster %s has no %s, %s", s.Cluster, kind, so)
+		return fmt.Sprintf("Cluster %s has no %s, %s", s.Cluster, kind, effect)
 	}
-	return fmt.Sprintf("Cluster %s: %s, %s", s.Cluster, causeOf(err), so)
+	return fmt.Sprintf("Cluster %s: %s, %s", s.Cluster, causeOf(err), effect)
 }
 
 // causeOf are the words of an API server. They stand in quotes, because they may read like our own advice.

@@ -20,7 +20,7 @@ type account struct {
 	stop    context.CancelFunc
 	opener  string // the namespace of the first Secret
 	holders map[secretOf]hold
-	told    told
+	outage  outageLog
 
 	// mu guards namespaces alone: a cloud may send keys with its locks held, while the register calls it with its own.
 	mu         sync.Mutex
@@ -28,10 +28,10 @@ type account struct {
 }
 
 // count notes that a namespace has more holders, or fewer.
-func (a *account) count(namespace string, by int) {
+func (a *account) count(namespace string, delta int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.namespaces[namespace] += by
+	a.namespaces[namespace] += delta
 }
 
 // served returns the keys of the namespaces that have a Secret of the account.
@@ -43,7 +43,7 @@ func (a *account) served(keys []cloud.Key) []cloud.Key {
 
 // hold is the use of an account by a Secret.
 type hold struct {
-	since int // the first use has the lowest number
+	order int // the first use has the lowest number
 	used  time.Time
 }
 
@@ -53,7 +53,7 @@ func (a *account) namespace() string { return a.first().secret.Namespace }
 // first is the Secret that has used the account for the longest time.
 func (a *account) first() (first secretOf) {
 	for holder, h := range a.holders {
-		if first == (secretOf{}) || h.since < a.holders[first].since {
+		if first == (secretOf{}) || h.order < a.holders[first].order {
 			first = holder
 		}
 	}
@@ -68,8 +68,8 @@ const (
 	steady = time.Minute
 )
 
-// run keeps the account's Watch running until ctx ends, and then closes the account. It only logs errors: each machine
-// notices by itself when its account does not work. While the account is broken, tell has said so.
+// run keeps the account's Watch running until ctx ends, and then closes the account. It only logs errors: each machine notices
+// by itself when its account does not work. While the account is broken, logOutages has logged that.
 func (r *Register) run(ctx context.Context, a *account) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("secret", a.name(r))
 	changed := func(keys ...cloud.Key) { r.Changed(a.served(keys)...) }
@@ -84,7 +84,7 @@ func (r *Register) run(ctx context.Context, a *account) {
 		if ctx.Err() != nil {
 			return
 		}
-		if r.tell(ctx); !a.cloud.Health().Broken {
+		if r.logOutages(ctx); !a.cloud.Health().Broken {
 			log.Info("Watch of the account ended, starting it again", "error", err)
 		}
 		var pause time.Duration
@@ -116,11 +116,11 @@ func (a *account) name(r *Register) string {
 }
 
 // guard turns a panic into an error: what a server answers must not end the process.
-func guard(do func() error) (err error) {
+func guard(call func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = cloud.Errorf(cloud.Transient, "", "%s", cloud.Clean(fmt.Sprintf("the account panics: %v", r), 1024))
 		}
 	}()
-	return do()
+	return call()
 }

@@ -12,5 +12,5 @@ func TestFigures(t *testing.T) {
 	s := time.Second
 	expect.Same(t, "accounts of a namespace", 16, MaxAccounts)
 	expect.Same(t, "times of accounts", []time.Duration{1800 * s, 60 * s, s, 60 * s, 60 * s},
-		[]time.Duration{KeepUnused, sweepEvery, tellEvery, quiet, steady})
+		[]time.Duration{KeepUnused, sweepEvery, healthEvery, quiet, steady})
 }

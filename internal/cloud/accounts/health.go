@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// tellEvery is how often we look whether accounts are broken.
-	tellEvery = time.Second
+	// healthEvery is how often we look whether accounts are broken.
+	healthEvery = time.Second
 
-	// quiet is the least time between two lines that say that an account is broken: a server can break and come back at any pace.
+	// quiet is the least time between two log lines about a broken account: a server can break and come back at any pace.
 	quiet = time.Minute
 )
 
-// told is what the log says of an account.
-type told struct {
+// outageLog is what the log has of an account's outages.
+type outageLog struct {
 	broken bool
-	next   time.Time // when it may be said to be broken again
+	next   time.Time // when the next outage may be logged
 }
 
-// news says whether there is something to tell.
-func (t *told) news(broken bool, now time.Time) bool {
+// isNew reports whether the state of the account is to be logged.
+func (t *outageLog) isNew(broken bool, now time.Time) bool {
 	if broken == t.broken || broken && now.Before(t.next) {
 		return false
 	}
@@ -34,14 +34,14 @@ func (t *told) news(broken bool, now time.Time) bool {
 	return true
 }
 
-// tell writes a line when an account breaks and one when it is back, for all of its machines.
-func (r *Register) tell(ctx context.Context) {
+// logOutages writes a line when an account breaks and one when it is back, for all of its machines.
+func (r *Register) logOutages(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.open {
 		h := a.cloud.Health()
-		if !a.told.news(h.Broken, r.now()) {
+		if !a.outage.isNew(h.Broken, r.now()) {
 			continue
 		}
 		log := log.WithValues("secret", a.first().secret.String(), "server", cloud.Clean(h.Server, maxServer))

@@ -59,8 +59,8 @@ func TestTold(t *testing.T) {
 	log := logr.NewContext(ctx, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	look := func(want int, what string) {
 		t.Helper()
-		r.tell(log)
-		r.tell(log)
+		r.logOutages(log)
+		r.logOutages(log)
 		expect.Same(t, "lines "+what, want, len(lines))
 	}
 	a := &ailing{health: cloud.Health{Server: "vcenter.example.org\x1b", Cause: errors.New("no route")}}
@@ -80,9 +80,9 @@ func TestTold(t *testing.T) {
 	look(2, "when it is back")
 	for range 100 { // it comes and goes
 		a.breaks(true)
-		r.tell(log)
+		r.logOutages(log)
 		a.breaks(false)
-		r.tell(log)
+		r.logOutages(log)
 	}
 	look(2, "soon after that")
 	a.breaks(true)

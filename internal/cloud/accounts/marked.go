@@ -15,8 +15,8 @@ type Marked struct {
 func (r *Register) Marked(show func(Marked)) (blind map[cloud.Key]bool) {
 	blind = map[cloud.Key]bool{}
 	for c, secrets := range r.inUse() {
-		vms, known := c.Marked()
-		if !known {
+		vms, ok := c.Marked()
+		if !ok {
 			for _, secret := range secrets {
 				blind[secret] = true
 			}
@@ -24,7 +24,7 @@ func (r *Register) Marked(show func(Marked)) (blind map[cloud.Key]bool) {
 		}
 		server := c.Health().Server
 		for _, vm := range vms {
-			if secret, has := secrets[vm.Key.Namespace]; has {
+			if secret, ok := secrets[vm.Key.Namespace]; ok {
 				show(Marked{vm, server, secret})
 			}
 		}
@@ -36,18 +36,18 @@ func (r *Register) Marked(show func(Marked)) (blind map[cloud.Key]bool) {
 func (r *Register) inUse() map[cloud.Cloud]map[string]cloud.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := map[cloud.Cloud]map[string]cloud.Key{}
+	secrets := map[cloud.Cloud]map[string]cloud.Key{}
 	for _, a := range r.open {
 		first := map[string]secretOf{}
 		for holder, h := range a.holders {
-			if have, has := first[holder.secret.Namespace]; !has || h.since < a.holders[have].since {
+			if oldest, ok := first[holder.secret.Namespace]; !ok || h.order < a.holders[oldest].order {
 				first[holder.secret.Namespace] = holder
 			}
 		}
-		all[a.cloud] = map[string]cloud.Key{}
+		secrets[a.cloud] = map[string]cloud.Key{}
 		for namespace, holder := range first {
-			all[a.cloud][namespace] = holder.secret
+			secrets[a.cloud][namespace] = holder.secret
 		}
 	}
-	return all
+	return secrets
 }

@@ -25,22 +25,22 @@ func ofAccount(name, help string) *prometheus.Desc {
 }
 
 // Describe is part of prometheus.Collector.
-func (r *Register) Describe(to chan<- *prometheus.Desc) {
+func (r *Register) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{openDesc, sessionsDesc, syncedDesc, brokenDesc, heardDesc} {
-		to <- d
+		descs <- d
 	}
 }
 
 // Collect is part of prometheus.Collector. It asks no cloud.
-func (r *Register) Collect(to chan<- prometheus.Metric) {
+func (r *Register) Collect(out chan<- prometheus.Metric) {
 	open := r.shown()
-	gauge(to, openDesc, float64(len(open)))
+	gauge(out, openDesc, float64(len(open)))
 	for _, a := range open {
 		h := a.cloud.Health()
-		gauge(to, sessionsDesc, float64(h.Sessions), a.labels...)
-		gauge(to, syncedDesc, truth(h.Synced), a.labels...)
-		gauge(to, brokenDesc, truth(h.Broken), a.labels...)
-		gauge(to, heardDesc, timestamp(h.Heard), a.labels...)
+		gauge(out, sessionsDesc, float64(h.Sessions), a.labels...)
+		gauge(out, syncedDesc, truth(h.Synced), a.labels...)
+		gauge(out, brokenDesc, truth(h.Broken), a.labels...)
+		gauge(out, heardDesc, timestamp(h.Heard), a.labels...)
 	}
 }
 
@@ -53,29 +53,29 @@ type shown struct {
 func (r *Register) shown() []shown {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all []shown
+	var accounts []shown
 	for _, a := range r.open {
 		first := a.first()
 		kind, _, _ := strings.Cut(first.kind, ".") // the package of a cloud is named as it
-		all = append(all, shown{a.cloud, []string{kind, first.secret.String()}})
+		accounts = append(accounts, shown{a.cloud, []string{kind, first.secret.String()}})
 	}
-	return all
+	return accounts
 }
 
-func gauge(to chan<- prometheus.Metric, d *prometheus.Desc, value float64, labels ...string) {
-	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+func gauge(out chan<- prometheus.Metric, d *prometheus.Desc, value float64, labels ...string) {
+	out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 }
 
-func truth(is bool) float64 {
-	if is {
+func truth(value bool) float64 {
+	if value {
 		return 1
 	}
 	return 0
 }
 
-func timestamp(at time.Time) float64 {
-	if at.IsZero() {
+func timestamp(t time.Time) float64 {
+	if t.IsZero() {
 		return 0
 	}
-	return float64(at.UnixMilli()) / 1000
+	return float64(t.UnixMilli()) / 1000
 }

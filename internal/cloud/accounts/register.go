@@ -6,8 +6,8 @@
 //   - A namespace opens at most MaxAccounts; an account that it shares counts where it was opened. One more is an error with the
 //     reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account. Those that
 //     are still being closed count, too, so that none can be opened and left without end.
-//   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone says that it does not
-//     exist, and when no one has asked for it for KeepUnused. Scrapes collect from the Register how the open ones fare.
+//   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone reports that it does
+//     not exist, and when it was not used for KeepUnused. Scrapes collect from the Register how the open ones fare.
 //   - Each account is watched for as long as it is open. A key that it sends goes to Changed if its namespace has a Secret of the
 //     account.
 //   - A watch that ends or panics is started again, at a pace, and is logged. It never concerns another account. An account whose
@@ -34,7 +34,7 @@ const (
 	// MaxAccounts is how many accounts a namespace may open.
 	MaxAccounts = 16
 
-	// KeepUnused is how long a Secret that no one asks for keeps its account. It is longer than the longest time between two
+	// KeepUnused is how long an unused Secret keeps its account. It is longer than the longest time between two
 	// looks at a machine, the sync period of ten minutes.
 	KeepUnused = 30 * time.Minute
 
@@ -74,7 +74,7 @@ func (r *Register) Start(ctx context.Context) error {
 	r.ctx, r.salt = ctx, []byte(rand.Text())
 	r.closing = map[string]int{}
 	r.mu.Unlock()
-	sweep, look := time.NewTicker(sweepEvery), time.NewTicker(tellEvery)
+	sweep, look := time.NewTicker(sweepEvery), time.NewTicker(healthEvery)
 	defer sweep.Stop()
 	defer look.Stop()
 	for ctx.Err() == nil {
@@ -83,7 +83,7 @@ func (r *Register) Start(ctx context.Context) error {
 		case <-sweep.C:
 			r.Sweep()
 		case <-look.C:
-			r.tell(ctx)
+			r.logOutages(ctx)
 		}
 	}
 	r.mu.Lock() // so that a Get that has begun ends first
@@ -104,8 +104,8 @@ func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[strin
 	}
 	holder := secretOf{kindOf(p), secret}
 	id := r.principalOf(holder.kind, digest)
-	have := r.secrets[holder]
-	if have != nil && (err != nil || have.id != id) {
+	current := r.secrets[holder]
+	if current != nil && (err != nil || current.id != id) {
 		r.release(holder)
 	}
 	if err != nil {
@@ -121,14 +121,14 @@ func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[strin
 	return a.cloud, nil
 }
 
-// Gone says that a Secret does not exist.
+// Gone notes that a Secret does not exist.
 func (r *Register) Gone(p cloud.Provider, secret cloud.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.release(secretOf{kindOf(p), secret})
 }
 
-// Sweep closes the accounts of Secrets that no one has asked for in KeepUnused. Start calls it.
+// Sweep closes the accounts of Secrets that were not used for KeepUnused. Start calls it.
 func (r *Register) Sweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,14 +150,14 @@ func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id princi
 
 // connect opens an account for a namespace, if it may open one more.
 func (r *Register) connect(p cloud.Provider, id principal, namespace string, credentials map[string][]byte) (*account, error) {
-	have := r.countOf(namespace)
-	if have >= MaxAccounts {
+	count := r.countOf(namespace)
+	if count >= MaxAccounts {
 		return nil, cloud.Errorf(cloud.Exhausted, infrav1.TooManyAccountsReason,
 			"the machines of namespace %s already use %d cloud accounts, and more are not opened for one namespace; let identityRef of "+
 				"its machines name fewer Secrets, or delete machines: an account that no machine uses is closed after %d minutes",
 			namespace, MaxAccounts, int(KeepUnused.Minutes()))
 	}
-	if have+r.closing[namespace] >= 2*MaxAccounts {
+	if count+r.closing[namespace] >= 2*MaxAccounts {
 		return nil, cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
 			"%d accounts that the machines of namespace %s used before are still being closed, because their servers do not answer; the "+
 				"controller tries again", r.closing[namespace], namespace)
@@ -194,7 +194,7 @@ func (r *Register) hold(a *account, holder secretOf) {
 	h, held := a.holders[holder]
 	if !held {
 		r.held++
-		h.since = r.held
+		h.order = r.held
 		a.count(holder.secret.Namespace, 1)
 	}
 	h.used = r.now()

@@ -34,11 +34,11 @@ func TestStart(t *testing.T) {
 			synctest.Wait()
 		}
 		a.breaks(true)
-		pass(tellEvery)
+		pass(healthEvery)
 		if len(lines) != 1 || !strings.Contains(lines[0], "does not answer") {
 			t.Errorf("lines = %q", lines)
 		}
-		pass(KeepUnused - tellEvery - 1)
+		pass(KeepUnused - healthEvery - 1)
 		expect.Same(t, "sessions in use", 1, world.Sessions())
 		pass(sweepEvery + 1)
 		expect.Same(t, "sessions that are not used", 0, world.Sessions())

@@ -28,10 +28,10 @@ type account struct {
 	calls    *calls.Client
 	lists    lists.Lists
 	ledger   ledger
-	closures closures
-	sizes    shelves
+	blocks   capacityBlocks
+	sizes    sizeCaches
 	watching atomic.Bool
-	// refusesInline says that the cloud wants adapters to be there before their VM.
+	// refusesInline is true once the cloud wants adapters to be there before their VM.
 	refusesInline atomic.Bool
 	now           func() time.Time
 	ticks         func() (<-chan time.Time, func())
@@ -57,7 +57,7 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 
 // Delete asks for the VM's removal once, and then makes sure that nothing is left and none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
-	m = a.here(m)
+	m = a.atServer(m)
 	if left, gone := a.isGone(m); gone {
 		return cloud.VM{Left: left}, cloud.ErrNotFound
 	}
@@ -71,12 +71,13 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	return vm, err
 }
 
-// isGone says that it was proven lately that nothing is left of a machine, which takes calls and time: who deletes it may have to
-// come back for other reasons, such as its Secret. No list has shown anything since. Its orphans were reported the first time,
-// but a VM that may be left is reported each time: who lets the machine go must not log that its VM was deleted.
+// isGone reports whether it was proven lately that nothing is left of a machine. The proof takes calls and time, and the caller
+// of Delete may come back for other reasons, such as the machine's Secret. No list has shown anything since. Its orphans were
+// reported the first time. But a VM that may be left is reported each time: nobody must log that a machine's VM was deleted if it
+// may be left.
 func (a *account) isGone(m cloud.Machine) (left string, gone bool) {
 	w := a.ledger.recall(m)
-	return w.left, !w.gone.IsZero() && a.now().Sub(w.gone) < lists.OldEnough && !a.lists.Has(m)
+	return w.left, !w.gone.IsZero() && a.now().Sub(w.gone) < lists.OldEnough && !a.lists.HasVM(m)
 }
 
 // Server is the cloud and the tenant, once Azure Resource Manager has let us in.
@@ -89,8 +90,8 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 	return a.server(), nil
 }
 
-// server of a cloud whose addresses a Secret chose is never that of a cloud which goes by a name: what is learned there proves
-// nothing here.
+// server names the cloud and the tenant. A cloud whose addresses a Secret chose never has the server of a cloud with a name: what
+// is learned there proves nothing here.
 func (a *account) server() string {
 	server := a.calls.Endpoint + "/" + a.calls.Principal.Tenant
 	if a.calls.Principal.Chosen {
@@ -99,7 +100,7 @@ func (a *account) server() string {
 	return server
 }
 
-// serves says that the machine's VM is at this server, as far as that is known. It proves nothing.
+// serves reports whether the machine's VM is at this server, as far as that is known. It proves nothing.
 func (a *account) serves(m cloud.Machine) bool { return m.Server == "" || m.Server == a.server() }
 
 // Tenant is part of cloud.Tenanted.
@@ -136,11 +137,11 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	if err != nil {
 		return cloud.VM{}, err
 	}
-	m = a.here(m)
-	at := place{vm: id, scope: a.lists.Scope(id.Parent())}
-	a.freshen(ctx, at.scope)
+	m = a.atServer(m)
+	target := place{vm: id, scope: a.lists.Scope(id.Parent())}
+	a.freshen(ctx, target.scope)
 	for range maxSteps {
-		step := next.Decide(m, a.gather(&m, at), want)
+		step := next.Decide(m, a.gather(&m, target), want)
 		switch {
 		case step.Act != "":
 		case step.Err != nil:
@@ -148,53 +149,53 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 		default:
 			return a.withRecord(m, step.VM), nil
 		}
-		over, err := a.do(ctx, m, at, step)
-		if err != nil || over {
+		ended, err := a.perform(ctx, m, target, step)
+		if err != nil || ended {
 			return a.withRecord(m, step.VM), err
 		}
 	}
 	return a.withRecord(m, cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}), nil
 }
 
-// do carries out one step. It is over when the caller gets what the step tells; otherwise it is decided again.
-func (a *account) do(ctx context.Context, m cloud.Machine, at place, step next.Step) (over bool, err error) {
+// perform carries out one step. It has ended when the caller gets the answer of the step; otherwise the account decides again.
+func (a *account) perform(ctx context.Context, m cloud.Machine, target place, step next.Step) (ended bool, err error) {
 	switch step.Act {
 	case next.List:
-		return false, a.firstList(ctx, at.scope)
+		return false, a.firstList(ctx, target.scope)
 	case next.Sizes:
-		return false, a.listSizes(ctx, a.sizes.shelf(at.vm.Subscription, locationOf(m)))
+		return false, a.listSizes(ctx, a.sizes.cache(target.vm.Subscription, locationOf(m)))
 	case next.Look:
-		return false, a.look(ctx, m, at)
+		return false, a.look(ctx, m, target)
 	case next.View:
-		return false, a.view(ctx, m, at)
+		return false, a.view(ctx, m, target)
 	case next.Create:
-		return a.create(ctx, m, at, step.Choice)
+		return a.create(ctx, m, target, step.Choice)
 	case next.Seek:
-		return false, a.seek(ctx, m, at)
+		return false, a.seek(ctx, m, target)
 	case next.Remove:
-		return true, a.remove(ctx, m, at)
+		return true, a.remove(ctx, m, target)
 	case next.Retreat:
-		return true, a.retreat(ctx, m, at)
+		return true, a.retreat(ctx, m, target)
 	case next.Forget:
 		a.ledger.note(m, a.now(), func(w *work) { w.forget(m, knownOf(m, *w), nil) })
 		return true, nil
 	case next.Search:
-		at.scope.SweepSoon()
+		target.scope.SweepSoon()
 		return true, nil
 	case next.Check:
 		id, _ := arm.Parse(step.ID)
-		return false, a.checkRemnant(ctx, at.scope, id)
+		return false, a.checkRemnant(ctx, target.scope, id)
 	default: // next.Sweep
 		id, _ := arm.Parse(step.ID)
-		if a.ledger.recall(m).separate.has(id) {
-			return true, a.removeAdapter(ctx, m, at, id)
+		if a.ledger.recall(m).separate.contains(id) {
+			return true, a.removeAdapter(ctx, m, target, id)
 		}
-		return true, a.clear(ctx, at.scope, id)
+		return true, a.clear(ctx, target.scope, id)
 	}
 }
 
-// firstList lists the VMs and their power states for all who wait: a VM that ran before a restart must not be told of as one that
-// may not run.
+// firstList lists the VMs and their power states for all callers that wait: a VM that ran before a restart must not be reported
+// as one that may not run.
 func (a *account) firstList(ctx context.Context, s *lists.Scope) error {
 	if s.Unlisted() {
 		if _, err := a.listVMs(ctx, s); err != nil {
@@ -208,68 +209,68 @@ func (a *account) firstList(ctx context.Context, s *lists.Scope) error {
 	return nil
 }
 
-// create sends the one request. Where the cloud does not heed its precondition, a look comes first.
-func (a *account) create(ctx context.Context, m cloud.Machine, at place, choice request.Choice) (over bool, err error) {
-	where, err := placementOf(m)
+// create sends the one request. A look comes first if the cloud ignores its precondition.
+func (a *account) create(ctx context.Context, m cloud.Machine, target place, choice request.Choice) (ended bool, err error) {
+	resolved, err := placementOf(m)
 	if err != nil {
 		return true, err
 	}
 	if a.calls.ComputeVersion() < calls.Preconditioned {
-		if err := a.look(ctx, m, at); err != nil || a.gather(&m, at).Seen != nil {
+		if err := a.look(ctx, m, target); err != nil || a.gather(&m, target).Seen != nil {
 			return false, err
 		}
 	}
-	group, location := at.vm.Parent(), locationOf(m)
-	if shut := a.closures.probe(group, location, choice, m.ID(), a.now()); shut != nil {
-		return true, shut
+	group, location := target.vm.Parent(), locationOf(m)
+	if blocked := a.blocks.probe(group, location, choice, m.ID(), a.now()); blocked != nil {
+		return true, blocked
 	}
 	want := request.Want{
-		Machine: m, Placement: where, Choice: choice, Accelerated: a.accelerates(group, m, choice), Separate: a.refusesInline.Load(),
+		Machine: m, Placement: resolved, Choice: choice, Accelerated: a.accelerates(group, m, choice), Separate: a.refusesInline.Load(),
 		Untagged: a.calls.ComputeVersion() < calls.Tagged,
 	}
-	write, err := a.prepare(ctx, m, at, want)
+	write, err := a.prepare(ctx, m, target, want)
 	if err != nil {
 		return true, err
 	}
 	sent := a.now()
-	answer := a.calls.CreateVM(ctx, at.vm, write)
+	answer := a.calls.CreateVM(ctx, target.vm, write)
 	if _, waits := calls.AsLater(answer.Err()); waits || answer.Unsent != nil {
 		return true, answer.Err()
 	}
-	answer = a.patient(m, answer)
+	answer = a.waitWhileUnready(m, answer)
 	put, made := putOf(answer, sent), a.ledger.recall(m).separate
 	a.ledger.note(m, sent, func(w *work) { w.asked(m, put, choice, vmIDOf(answer.Body)) })
 	if answer.Verdict == nil {
-		at.scope.Attach(made.ids())
+		target.scope.Attach(made.ids())
 		return true, nil
 	}
-	a.closures.shut(group, location, choice, *answer.Verdict, sent)
+	a.blocks.block(group, location, choice, *answer.Verdict, sent)
 	return a.refused(answer)
 }
 
-// refused says whether another request may follow one that Azure did not accept.
-func (a *account) refused(of calls.Answer) (over bool, err error) {
+// refused decides whether another request may follow one that Azure did not accept.
+func (a *account) refused(answer calls.Answer) (ended bool, err error) {
 	switch {
-	case of.Effect() == fault.Inline:
+	case answer.Effect() == fault.Inline:
 		a.refusesInline.Store(true)
-	case of.Effect() == fault.Taken, of.Verdict.Another():
+	case answer.Effect() == fault.Taken, answer.Verdict.AllowsFallback():
 		return false, nil
 	}
-	return true, of.Err()
+	return true, answer.Err()
 }
 
 func putOf(a calls.Answer, sent time.Time) next.Put {
 	switch {
 	case a.Verdict == nil:
-		return next.Put{At: sent, Answer: next.Accepted}
+		return next.Put{Sent: sent, Answer: next.Accepted}
 	case a.Lost:
-		return next.Put{At: sent, Answer: next.Lost}
+		return next.Put{Sent: sent, Answer: next.Lost}
 	}
 	put := next.Put{
-		At: sent, Answer: next.Refused, Err: a.Verdict.Error, NotBefore: sent.Add(a.Verdict.Error.After),
+		Sent: sent, Answer: next.Refused, Err: a.Verdict.Error, NotBefore: sent.Add(a.Verdict.Error.After),
 		Took: a.Effect() == fault.Taken,
 	}
-	if a.Verdict.Another() {
+	if a.Verdict.AllowsFallback() {
 		put.NotBefore = sent // nothing was made, so the next size or zone need not wait; this one is closed for all
 	}
 	return put
@@ -298,10 +299,10 @@ func vmIDOf(body []byte) string {
 	return arm.UUID(made.Properties.VMID)
 }
 
-// retreat removes a VM that has no room, for another one to follow.
-func (a *account) retreat(ctx context.Context, m cloud.Machine, at place) error {
-	r := at.scope.Latest(m.Name, a.ledger.recall(m).look)
-	if err := a.remove(ctx, m, at); err != nil || r == nil {
+// retreat removes a VM that has no room, so that another one may follow.
+func (a *account) retreat(ctx context.Context, m cloud.Machine, target place) error {
+	r := target.scope.Latest(m.Name, a.ledger.recall(m).look)
+	if err := a.remove(ctx, m, target); err != nil || r == nil {
 		return err
 	}
 	a.ledger.note(m, a.now(), func(w *work) {
@@ -312,14 +313,14 @@ func (a *account) retreat(ctx context.Context, m cloud.Machine, at place) error 
 	return nil
 }
 
-// remove sends the one deletion. Only a 202 is an acceptance: a front end that does not know the VM yet says 204.
-func (a *account) remove(ctx context.Context, m cloud.Machine, at place) error {
+// remove sends the one deletion. Only a 202 is an acceptance: a front end that does not know the VM yet answers 204.
+func (a *account) remove(ctx context.Context, m cloud.Machine, target place) error {
 	sent := a.now()
-	answer := a.calls.DeleteVM(ctx, at.vm)
+	answer := a.calls.DeleteVM(ctx, target.vm)
 	if _, waits := calls.AsLater(answer.Err()); waits {
 		return answer.Err()
 	}
-	del := next.Delete{At: sent, Accepted: answer.Status == http.StatusAccepted}
+	del := next.Delete{Sent: sent, Accepted: answer.Status == http.StatusAccepted}
 	if answer.Verdict != nil && answer.Effect() != fault.Gone && answer.Effect() != fault.GroupGone {
 		del.Err = answer.Verdict.Error
 	}

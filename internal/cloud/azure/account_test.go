@@ -40,7 +40,7 @@ func TestSeenIsRemembered(t *testing.T) {
 	expect.Got(a.Observe(t.Context(), m))(t)
 	s.Vanish(armsim.VMID(m.Name))
 	s.live(a, 10*time.Minute)
-	expect.Same(t, "a list shows the VM", false, a.lists.Has(m))
+	expect.Same(t, "a list shows the VM", false, a.lists.HasVM(m))
 	s.Forget()
 	expect.Got(a.Ensure(t.Context(), m))(t)
 	wantCalls(t, s.OfVM(m.Name), map[string]int{"GET vm": 1})

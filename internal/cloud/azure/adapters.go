@@ -19,9 +19,10 @@ import (
 
 // separate is what this process remembers of the adapters that it made before their VM.
 type separate struct {
-	// made are those that may be there without a VM; since is when the first was needed for one, and at when one last was.
-	made      []asked
-	since, at time.Time
+	// made are those that may be there without a VM. firstNeeded is when the first was needed for one, and lastNeeded when one last
+	// was.
+	made                    []asked
+	firstNeeded, lastNeeded time.Time
 	// err is why Azure refused one, and notBefore when the next try is due.
 	err       *cloud.Error
 	notBefore time.Time
@@ -30,10 +31,10 @@ type separate struct {
 // asked is an adapter as this process asked for it.
 type asked struct {
 	id arm.ID
-	// fast says whether it was asked for with accelerated networking; nil if an earlier process asked for it.
+	// fast is whether it was asked for with accelerated networking; nil if an earlier process asked for it.
 	fast *bool
-	// accepted is when Azure last took the request, and again when it was last asked for because it had failed.
-	accepted, again time.Time
+	// accepted is when Azure last took the request, and repaired is when it was last repeated because the adapter had failed.
+	accepted, repaired time.Time
 }
 
 // left is an adapter that this process made and no VM has. Nobody else needs it, so it goes at once.
@@ -44,29 +45,29 @@ func (s separate) left() *next.Remnant {
 	return &next.Remnant{ID: s.made[0].id.String()}
 }
 
-func (s separate) has(id arm.ID) bool {
-	return slices.ContainsFunc(s.made, func(one asked) bool { return one.id.Key() == id.Key() })
+func (s separate) contains(id arm.ID) bool {
+	return slices.ContainsFunc(s.made, func(adapter asked) bool { return adapter.id.Key() == id.Key() })
 }
 
-func (s separate) ids() (all []arm.ID) {
-	for _, one := range s.made {
-		all = append(all, one.id)
+func (s separate) ids() (ids []arm.ID) {
+	for _, adapter := range s.made {
+		ids = append(ids, adapter.id)
 	}
-	return all
+	return ids
 }
 
-func (s separate) of(id arm.ID) asked {
-	for _, one := range s.made {
-		if one.id.Key() == id.Key() {
-			return one
+func (s separate) adapter(id arm.ID) asked {
+	for _, adapter := range s.made {
+		if adapter.id.Key() == id.Key() {
+			return adapter
 		}
 	}
 	return asked{id: id}
 }
 
-// prepare returns how the request for a VM is written. If adapters come first, it is written before them, so that nothing is half
-// made if the VM cannot be asked for.
-func (a *account) prepare(ctx context.Context, m cloud.Machine, at place, want request.Want) (
+// prepare returns a function that writes the request for a VM. If adapters come first, the request is written before them, so
+// that nothing is half made if the VM cannot be asked for.
+func (a *account) prepare(ctx context.Context, m cloud.Machine, target place, want request.Want) (
 	write func(context.Context) (any, error), err error,
 ) {
 	if !request.Separate(want) {
@@ -76,28 +77,28 @@ func (a *account) prepare(ctx context.Context, m cloud.Machine, at place, want r
 	if err != nil {
 		return nil, err
 	}
-	return func(context.Context) (any, error) { return content, nil }, a.makeAdapters(ctx, m, at, want)
+	return func(context.Context) (any, error) { return content, nil }, a.makeAdapters(ctx, m, target, want)
 }
 
-// How long Azure takes to make an adapter, how long nothing is told of that it takes longer, and how soon one is asked for again
+// How long Azure takes to make an adapter, for how long a longer wait is no error, and how soon an adapter is asked for again
 // that failed twice, or that Azure accepted and does not show.
 const (
-	adapterTime     = 5 * time.Second
-	adapterPatience = 2 * time.Minute
-	adapterAgain    = time.Minute
+	adapterTime    = 5 * time.Second
+	adapterTimeout = 2 * time.Minute
+	adapterAgain   = time.Minute
 )
 
 // makeAdapters makes the adapters of a VM that has none in its own request. Without an error all are there and ready. A request
 // for an adapter replaces what is there, so a look comes before each.
-func (a *account) makeAdapters(ctx context.Context, m cloud.Machine, at place, want request.Want) error {
+func (a *account) makeAdapters(ctx context.Context, m cloud.Machine, target place, want request.Want) error {
 	now := a.now()
-	if was := a.ledger.recall(m).separate; now.Before(was.notBefore) {
-		return was.err
+	if remembered := a.ledger.recall(m).separate; now.Before(remembered.notBefore) {
+		return remembered.err
 	}
 	waits := false
 	for i := range want.Placement.Subnets {
-		id := at.vm.Parent().Adapter(request.AdapterName(m, i))
-		ready, err := a.makeAdapter(ctx, m, at, id, wanted{request.Adapter(want, i), request.Accelerated(want, i)})
+		id := target.vm.Parent().Adapter(request.AdapterName(m, i))
+		ready, err := a.makeAdapter(ctx, m, target, id, wanted{request.Adapter(want, i), request.Accelerated(want, i)})
 		if err != nil {
 			return err
 		}
@@ -113,16 +114,17 @@ func waitForAdapters() *cloud.Error {
 	return &cloud.Error{Kind: cloud.Later, Message: "waiting until Azure has made the adapters of the VM", After: adapterTime}
 }
 
-// patient waits without a word while Azure works on adapters that were just asked for, whoever of it says so.
-func (a *account) patient(m cloud.Machine, of calls.Answer) calls.Answer {
-	since := a.ledger.recall(m).separate.since
-	if of.Effect() != fault.Unready || since.IsZero() || a.now().Sub(since) >= adapterPatience {
-		return of
+// waitWhileUnready makes an error into a wait while Azure works on adapters that were just asked for, whichever part of Azure
+// reports it.
+func (a *account) waitWhileUnready(m cloud.Machine, answer calls.Answer) calls.Answer {
+	start := a.ledger.recall(m).separate.firstNeeded
+	if answer.Effect() != fault.Unready || start.IsZero() || a.now().Sub(start) >= adapterTimeout {
+		return answer
 	}
-	verdict := *of.Verdict
+	verdict := *answer.Verdict
 	verdict.Error = waitForAdapters()
-	of.Verdict = &verdict
-	return of
+	answer.Verdict = &verdict
+	return answer
 }
 
 // wanted is what to ask for an adapter.
@@ -133,20 +135,22 @@ type wanted struct {
 
 // makeAdapter looks for an adapter and asks for it if it is not there. One that failed is asked for again, as Azure wants it
 // (CAPZ #5515), and so is one that was made for a size with other abilities.
-func (a *account) makeAdapter(ctx context.Context, m cloud.Machine, at place, id arm.ID, want wanted) (ready bool, err error) {
+func (a *account) makeAdapter(
+	ctx context.Context, m cloud.Machine, target place, id arm.ID, want wanted,
+) (ready bool, err error) {
 	found, answer := a.calls.GetResource(ctx, id)
-	was, now := a.ledger.recall(m).separate.of(id), a.now()
+	adapter, now := a.ledger.recall(m).separate.adapter(id), a.now()
 	switch {
-	case answer.Effect() == fault.Gone && now.Sub(was.accepted) < adapterAgain:
+	case answer.Effect() == fault.Gone && now.Sub(adapter.accepted) < adapterAgain:
 		return false, nil
 	case answer.Effect() == fault.Gone:
 		return false, a.askForAdapter(ctx, m, id, true, want)
 	case answer.Verdict != nil:
 		return false, answer.Err()
-	case !isAdapterOf(found, m, at.vm):
+	case !isAdapterOf(found, m, target.vm):
 		return false, a.holdAdapters(m, adapterTaken(id))
 	}
-	switch was.next(found, want, now) {
+	switch adapter.next(found, want, now) {
 	case adapterReady:
 		a.noteAdapter(m, id, nil)
 		return true, nil
@@ -154,9 +158,9 @@ func (a *account) makeAdapter(ctx context.Context, m cloud.Machine, at place, id
 		a.noteAdapter(m, id, nil)
 		return false, nil
 	case adapterFails:
-		return false, a.holdAdapters(m, adapterFailed(id, was.again.Add(adapterAgain).Sub(now)))
+		return false, a.holdAdapters(m, adapterFailed(id, adapter.repaired.Add(adapterAgain).Sub(now)))
 	case adapterRepair:
-		a.noteAdapter(m, id, func(one *asked) { one.again = now })
+		a.noteAdapter(m, id, func(adapter *asked) { adapter.repaired = now })
 	}
 	return false, a.askForAdapter(ctx, m, id, false, want)
 }
@@ -172,16 +176,16 @@ const (
 	adapterChange             // ask again, because the VM is to be of another size
 )
 
-func (was asked) next(found calls.Resource, want wanted, now time.Time) adapterStep {
+func (a asked) next(found calls.Resource, want wanted, now time.Time) adapterStep {
 	state, fast := found.Properties.ProvisioningState, found.Properties.EnableAcceleratedNetworking
 	switch {
-	case strings.EqualFold(state, string(next.Failed)) && now.Sub(was.again) < adapterAgain:
+	case strings.EqualFold(state, string(next.Failed)) && now.Sub(a.repaired) < adapterAgain:
 		return adapterFails
 	case strings.EqualFold(state, string(next.Failed)):
 		return adapterRepair
 	case !strings.EqualFold(state, string(next.Succeeded)):
 		return adapterWorks
-	case fast != want.fast && (was.fast == nil || *was.fast != want.fast):
+	case fast != want.fast && (a.fast == nil || *a.fast != want.fast):
 		return adapterChange
 	}
 	return adapterReady
@@ -189,10 +193,10 @@ func (was asked) next(found calls.Resource, want wanted, now time.Time) adapterS
 
 // askForAdapter notes the adapter before its request, whose answer may be lost.
 func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID, create bool, want wanted) error {
-	a.noteAdapter(m, id, func(one *asked) { one.fast = &want.fast })
-	answer := a.patient(m, a.calls.PutAdapter(ctx, id, create, want.body))
+	a.noteAdapter(m, id, func(adapter *asked) { adapter.fast = &want.fast })
+	answer := a.waitWhileUnready(m, a.calls.PutAdapter(ctx, id, create, want.body))
 	if answer.Verdict == nil {
-		a.noteAdapter(m, id, func(one *asked) { one.accepted = a.now() })
+		a.noteAdapter(m, id, func(adapter *asked) { adapter.accepted = a.now() })
 		a.keepAdapter(m, id, answer.Body)
 	}
 	if answer.Verdict == nil || answer.Lost {
@@ -201,51 +205,51 @@ func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID,
 	if create && answer.Effect() != fault.Unready {
 		a.dropAdapter(m, id) // a refusal makes nothing; but one that Azure works on is there, for another process asked for it
 	}
-	if _, later := calls.AsLater(answer.Err()); later {
+	if _, waits := calls.AsLater(answer.Err()); waits {
 		return answer.Err()
 	}
 	if answer.Effect() == fault.Taken {
-		return nil // somebody made it meanwhile: the next look says who
+		return nil // somebody made it meanwhile: the next look shows who
 	}
 	return a.holdAdapters(m, answer.Verdict.Error)
 }
 
-// isAdapterOf says that an adapter has the marks of a machine, from no other management cluster, and no VM but its own.
+// isAdapterOf reports whether an adapter has the marks of a machine, from no other management cluster, and no VM but its own.
 func isAdapterOf(r calls.Resource, m cloud.Machine, vm arm.ID) bool {
 	mark, user := arm.ReadMark(r.Tags), r.Properties.VirtualMachine.ID
-	by := mark.Cluster.Manager
-	known := m.Own || by == "" || by == m.Cluster.Manager || slices.Contains(m.TookOver, by)
-	return known && arm.Belongs(m, mark) && (user == "" || arm.Same(user, vm.String()))
+	manager := mark.Cluster.Manager
+	trusted := m.Own || manager == "" || manager == m.Cluster.Manager || slices.Contains(m.TookOver, manager)
+	return trusted && arm.Belongs(m, mark) && (user == "" || arm.SameID(user, vm.String()))
 }
 
 // noteAdapter remembers an adapter that may be there, and what changes of it, if anything.
 func (a *account) noteAdapter(m cloud.Machine, id arm.ID, change func(*asked)) {
 	now := a.now()
 	a.ledger.note(m, now, func(w *work) {
-		one := w.separate.of(id)
+		adapter := w.separate.adapter(id)
 		if change != nil {
-			change(&one)
+			change(&adapter)
 		}
-		w.separate.at = now
-		if w.separate.since.IsZero() {
-			w.separate.since = now
+		w.separate.lastNeeded = now
+		if w.separate.firstNeeded.IsZero() {
+			w.separate.firstNeeded = now
 		}
-		w.separate.made = append(w.separate.without(id), one)
+		w.separate.made = append(w.separate.minus(id), adapter)
 	})
 }
 
-// keepAdapter writes down Azure's own ID of an adapter that was asked for.
+// keepAdapter records Azure's own ID of an adapter that was asked for.
 func (a *account) keepAdapter(m cloud.Machine, id arm.ID, body []byte) {
 	var made calls.Resource
 	if json.Unmarshal(body, &made) != nil {
 		return
 	}
 	a.ledger.note(m, a.now(), func(w *work) {
-		w.record = new(belongings.With(knownOf(m, *w), m, id, made.UniqueID()))
+		w.record = new(belongings.Add(knownOf(m, *w), m, id, made.UniqueID()))
 	})
 }
 
-// holdAdapters tells why an adapter cannot be made, until it is time to try again.
+// holdAdapters keeps the reason why an adapter cannot be made, until it is time to try again.
 func (a *account) holdAdapters(m cloud.Machine, err *cloud.Error) error {
 	now := a.now()
 	a.ledger.note(m, now, func(w *work) { w.separate.err, w.separate.notBefore = err, now.Add(err.After) })
@@ -254,16 +258,16 @@ func (a *account) holdAdapters(m cloud.Machine, err *cloud.Error) error {
 
 // removeAdapter removes an adapter that this process asked for and no VM has. A look comes first: if the answer to the request
 // was lost, a stranger may have been faster.
-func (a *account) removeAdapter(ctx context.Context, m cloud.Machine, at place, id arm.ID) error {
+func (a *account) removeAdapter(ctx context.Context, m cloud.Machine, target place, id arm.ID) error {
 	found, answer := a.calls.GetResource(ctx, id)
 	switch {
-	case answer.Effect() == fault.Gone && a.now().Sub(a.ledger.recall(m).separate.at) < adapterAgain:
+	case answer.Effect() == fault.Gone && a.now().Sub(a.ledger.recall(m).separate.lastNeeded) < adapterAgain:
 		return nil // Azure may not show it yet
 	case answer.Effect() == fault.Gone:
 	case answer.Verdict != nil:
 		return answer.Err()
-	case isAdapterOf(found, m, at.vm):
-		if err := a.removeRemnant(ctx, at.scope, id); err != nil {
+	case isAdapterOf(found, m, target.vm):
+		if err := a.removeRemnant(ctx, target.scope, id); err != nil {
 			return err
 		}
 	}
@@ -273,19 +277,19 @@ func (a *account) removeAdapter(ctx context.Context, m cloud.Machine, at place, 
 
 // dropAdapter forgets an adapter that is not there, or that Azure removes, or that is a stranger's.
 func (a *account) dropAdapter(m cloud.Machine, id arm.ID) {
-	a.ledger.note(m, a.now(), func(w *work) { w.separate.made = w.separate.without(id) })
+	a.ledger.note(m, a.now(), func(w *work) { w.separate.made = w.separate.minus(id) })
 }
 
-// without are the adapters but one, in a slice of their own.
-func (s separate) without(id arm.ID) []asked {
-	return slices.DeleteFunc(slices.Clone(s.made), func(one asked) bool { return one.id.Key() == id.Key() })
+// minus are the adapters except one, in a new slice.
+func (s separate) minus(id arm.ID) []asked {
+	return slices.DeleteFunc(slices.Clone(s.made), func(adapter asked) bool { return adapter.id.Key() == id.Key() })
 }
 
-func adapterFailed(id arm.ID, after time.Duration) *cloud.Error {
+func adapterFailed(id arm.ID, pause time.Duration) *cloud.Error {
 	err := cloud.Errorf(cloud.Transient, infrav1.CloudTaskFailedReason,
 		"Azure failed to make the network interface %q twice: the controller tries again every minute; see why in the activity log of "+
 			"the resource group", id.Name())
-	err.After = after
+	err.After = pause
 	return err
 }
 

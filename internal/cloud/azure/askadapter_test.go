@@ -76,7 +76,7 @@ func TestMakeAdapter(t *testing.T) {
 		"of other speed": {get: of("Succeeded"), put: done, fast: true, puts: 1, made: 1, accepted: true},
 		"failed":         {get: of("Failed"), put: done, puts: 1, made: 1, accepted: true},
 		"failed twice": {
-			get: of("Failed"), was: &asked{again: ago(time.Second)}, made: 1, says: "twice", held: adapterAgain - time.Second,
+			get: of("Failed"), was: &asked{repaired: ago(time.Second)}, made: 1, says: "twice", held: adapterAgain - time.Second,
 		},
 		"none yet":              {get: none, was: &asked{accepted: ago(adapterAgain - 1)}, made: 1, accepted: true},
 		"none any more":         {get: none, put: done, was: late, puts: 1, creates: 1, made: 1, accepted: true},
@@ -104,7 +104,7 @@ func TestMakeAdapter(t *testing.T) {
 		expect.Same(t, name+": requests", []int{c.puts, c.creates}, []int{n.sent[http.MethodPut], n.creates})
 		got := a.ledger.recall(m).separate
 		expect.Same(t, name+": remembered", c.made, len(got.made))
-		expect.Same(t, name+": accepted", c.accepted, !got.of(id).accepted.IsZero())
+		expect.Same(t, name+": accepted", c.accepted, !got.adapter(id).accepted.IsZero())
 		expect.Same(t, name+": what is told", c.held != 0, got.err != nil)
 		if c.held > 0 {
 			expect.Same(t, name+": until", blueNoon.Add(c.held), got.notBefore)
@@ -113,10 +113,10 @@ func TestMakeAdapter(t *testing.T) {
 			expect.Same(t, name+": no time", time.Time{}, got.notBefore)
 		}
 		if c.made > 0 && (c.puts > 0 || c.ready || c.get == of("Updating")) {
-			expect.Same(t, name+": needed since and at", []time.Time{blueNoon, blueNoon}, []time.Time{got.since, got.at})
+			expect.Same(t, name+": needed since and at", []time.Time{blueNoon, blueNoon}, []time.Time{got.firstNeeded, got.lastNeeded})
 		}
 		if name == "failed" {
-			expect.Same(t, name+": again", blueNoon, got.of(id).again)
+			expect.Same(t, name+": again", blueNoon, got.adapter(id).repaired)
 		}
 	}
 }
@@ -130,10 +130,10 @@ func TestNoteAdapter(t *testing.T) {
 	a.noteAdapter(m, blueNIC, nil)
 	a.noteAdapter(m, blueGroup.Adapter("two"), nil)
 	got := a.ledger.recall(m).separate
-	expect.Same(t, "since, and at", []time.Time{blueNoon, now}, []time.Time{got.since, got.at})
+	expect.Same(t, "since, and at", []time.Time{blueNoon, now}, []time.Time{got.firstNeeded, got.lastNeeded})
 	expect.Same(t, "adapters", 2, len(got.made))
-	expect.Same(t, "what is known stays", blueNoon, got.of(blueNIC).accepted)
-	expect.Same(t, "it has them", true, got.has(blueNIC) && !got.has(blueGroup.Adapter("three")))
+	expect.Same(t, "what is known stays", blueNoon, got.adapter(blueNIC).accepted)
+	expect.Same(t, "it has them", true, got.contains(blueNIC) && !got.contains(blueGroup.Adapter("three")))
 	expect.Same(t, "the first is left", blueNIC.String(), got.left().ID)
 	a.dropAdapter(m, blueNIC)
 	expect.Same(t, "the other is left", blueGroup.Adapter("two").String(), a.ledger.recall(m).separate.left().ID)
@@ -161,10 +161,10 @@ func TestRemoveAdapter(t *testing.T) {
 		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodDelete: c.remove}, map[string]int{}, 0}
 		a, m := blueAccount(t, says(n.answer)), blueMachine()
 		a.ledger.note(m, blueNoon, func(w *work) {
-			w.separate.made, w.separate.at = []asked{{id: blueNIC}}, blueNoon.Add(-c.asked)
+			w.separate.made, w.separate.lastNeeded = []asked{{id: blueNIC}}, blueNoon.Add(-c.asked)
 		})
 		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
-		over, err := a.do(t.Context(), m, at, next.Step{Act: next.Sweep, ID: blueNIC.String()})
+		over, err := a.perform(t.Context(), m, at, next.Step{Act: next.Sweep, ID: blueNIC.String()})
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", true, over)
 		expect.Same(t, name+": removals", c.removals, n.sent[http.MethodDelete])
@@ -277,14 +277,14 @@ func TestPutOf(t *testing.T) {
 		"not inline": {calls.Answer{Verdict: verdict(fault.Inline)}, next.Refused, later, false},
 	} {
 		put := putOf(c.of, blueNoon)
-		expect.Same(t, name, next.Put{At: blueNoon, Answer: c.want, NotBefore: c.notBefore, Took: c.took, Err: put.Err}, put)
+		expect.Same(t, name, next.Put{Sent: blueNoon, Answer: c.want, NotBefore: c.notBefore, Took: c.took, Err: put.Err}, put)
 		expect.Same(t, name+": why", c.want == next.Refused, put.Err != nil)
 		if c.of.Verdict == nil {
 			continue
 		}
 		a := &account{}
 		over, err := a.refused(c.of)
-		expect.Same(t, name+": another request follows", c.took || c.of.Verdict.Another(), !over)
+		expect.Same(t, name+": another request follows", c.took || c.of.Verdict.AllowsFallback(), !over)
 		expect.Same(t, name+": an error", over, err != nil)
 		expect.Same(t, name+": adapters come first", name == "not inline", a.refusesInline.Load())
 	}

@@ -25,8 +25,8 @@ func (a *account) LastWords(ctx context.Context, m cloud.Machine) ([]string, err
 		m.Spec.Azure.BootDiagnostics.Type == infrav1.AzureBootDisabled {
 		return nil, nil
 	}
-	m = a.here(m)
-	if s := a.gather(&m, place{vm: id, scope: a.lists.Scope(id.Parent())}); s.Seen == nil || s.Seen.Whose != cloud.Ours {
+	m = a.atServer(m)
+	if s := a.gather(&m, place{vm: id, scope: a.lists.Scope(id.Parent())}); s.Seen == nil || s.Seen.Owner != cloud.Ours {
 		return nil, nil
 	}
 	address, signed := a.calls.SignBootLog(ctx, id)
@@ -42,22 +42,22 @@ func (a *account) LastWords(ctx context.Context, m cloud.Machine) ([]string, err
 
 // unreadable is an error without the address, whose signature lets anybody read the log.
 func unreadable(err error) *cloud.Error {
-	why := cloud.Clean(err.Error(), lineLength)
+	reason := cloud.Clean(err.Error(), lineLength)
 	if errors.Is(err, context.DeadlineExceeded) {
-		why = "it does not answer in time"
+		reason = "it does not answer in time"
 	}
 	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
 		"Azure's storage service does not give the boot log: %s; let the manager reach the storage service over HTTPS, or read the "+
-			"log in Azure's portal", why)
+			"log in Azure's portal", reason)
 }
 
-// lastWords are the last lines of our agent and of Windows' Special Administration Console, which tells of starts and ends. A
-// crash is one of its lines of XML. The console draws with escape sequences around its words.
+// lastWords are the last lines of our agent and of Windows' Special Administration Console, which logs starts and ends. A crash
+// is one of its lines of XML. The console draws with escape sequences around its words.
 func lastWords(log string) (lines []string) {
 	for line := range strings.Lines(log) {
 		for _, mark := range []string{"CAPWIN ", "EVENT:", "SAC ", "STOPCODE"} {
-			if at := strings.Index(line, mark); at >= 0 {
-				lines = append(lines, strings.TrimSpace(cloud.Clean(line[at:], lineLength)))
+			if index := strings.Index(line, mark); index >= 0 {
+				lines = append(lines, strings.TrimSpace(cloud.Clean(line[index:], lineLength)))
 				break
 			}
 		}

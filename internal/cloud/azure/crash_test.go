@@ -124,7 +124,7 @@ func (l *mortal) until(what string, step time.Duration, do func() (over bool)) {
 func (l *mortal) look() {
 	_, _ = l.account.Observe(l.t.Context(), l.another)
 	sweeps := map[*lists.Scope]time.Time{}
-	for _, s := range l.account.lists.All() {
+	for _, s := range l.account.lists.AllScopes() {
 		s.Do(func(state *lists.State) {
 			state.Due[lists.VMs], state.Due[lists.Addresses], sweeps[s] = time.Time{}, time.Time{}, state.Due[lists.Remnants]
 		})

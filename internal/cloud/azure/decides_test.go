@@ -43,7 +43,9 @@ func blueMark() cloud.Marked {
 }
 
 // whoseIs says whose a VM is of which Azure has shown no ID.
-func whoseIs(m cloud.Machine, r lists.Record) cloud.Whose { return next.Survey{}.Whose(m, r.Shown(m)) }
+func whoseIs(m cloud.Machine, r lists.Record) cloud.Whose {
+	return next.Survey{}.OwnerOf(m, r.Shown(m))
+}
 
 // TestWhoseItIs: a VM, an adapter and what is left belong to the machine whose marks or names they have.
 func TestWhoseItIs(t *testing.T) {
@@ -103,7 +105,7 @@ func TestLedgerOfManyMachines(t *testing.T) {
 
 // TestLedgerOfAScope: what is told and expected of a group is not that of another.
 func TestLedgerOfAScope(t *testing.T) {
-	making := next.Put{At: blueNoon, Answer: next.Accepted}
+	making := next.Put{Sent: blueNoon, Answer: next.Accepted}
 	one, two := cloud.Key{Name: "one"}, cloud.Key{Name: "two"}
 	l := &ledger{works: map[cloud.MachineID]*work{
 		{Key: one}: {scope: "blue"}, {Key: two}: {scope: "red", put: making}, {Key: two, UID: "3"}: {scope: "blue", gone: blueNoon},
@@ -115,29 +117,29 @@ func TestLedgerOfAScope(t *testing.T) {
 
 // TestShelves: each region has its sizes, and what has no region none.
 func TestShelves(t *testing.T) {
-	var l shelves
-	var none *shelf
-	expect.Same(t, "no subscription", none, l.shelf("", "westeurope"))
-	expect.Same(t, "no location", none, l.shelf("s", ""))
+	var l sizeCaches
+	var none *sizeCache
+	expect.Same(t, "no subscription", none, l.cache("", "westeurope"))
+	expect.Same(t, "no location", none, l.cache("s", ""))
 	sizes, why := none.get()
 	expect.Same(t, "sizes of none", 0, len(sizes))
 	expect.Same(t, "why there are none", true, why == nil)
 	expect.Same(t, "none is due", false, none.due(blueNoon, false))
-	expect.Same(t, "one for a region, however it is written", true, l.shelf("S", "West Europe") == l.shelf("s", "westeurope"))
+	expect.Same(t, "one for a region, however it is written", true, l.cache("S", "West Europe") == l.cache("s", "westeurope"))
 	for name, c := range map[string]struct {
-		of      *shelf
+		of      *sizeCache
 		refuses bool
 		want    bool
 	}{
-		"never asked for":         {&shelf{}, false, true},
-		"not before its time":     {&shelf{notBefore: blueNoon.Add(1)}, false, false},
-		"in time":                 {&shelf{notBefore: blueNoon}, false, true},
-		"good":                    {&shelf{began: blueNoon.Add(1 - sizesFor)}, false, false},
-		"old":                     {&shelf{began: blueNoon.Add(-sizesFor)}, false, true},
-		"old, and asked for":      {&shelf{began: blueNoon.Add(-sizesFor), asking: true}, false, false},
-		"doubted too soon":        {&shelf{began: blueNoon.Add(1 - doubtsAfter)}, true, false},
-		"doubted":                 {&shelf{began: blueNoon.Add(-doubtsAfter)}, true, true},
-		"unknown while asked for": {&shelf{asking: true}, false, true},
+		"never asked for":         {&sizeCache{}, false, true},
+		"not before its time":     {&sizeCache{notBefore: blueNoon.Add(1)}, false, false},
+		"in time":                 {&sizeCache{notBefore: blueNoon}, false, true},
+		"good":                    {&sizeCache{began: blueNoon.Add(1 - sizesFor)}, false, false},
+		"old":                     {&sizeCache{began: blueNoon.Add(-sizesFor)}, false, true},
+		"old, and asked for":      {&sizeCache{began: blueNoon.Add(-sizesFor), asking: true}, false, false},
+		"doubted too soon":        {&sizeCache{began: blueNoon.Add(1 - doubtsAfter)}, true, false},
+		"doubted":                 {&sizeCache{began: blueNoon.Add(-doubtsAfter)}, true, true},
+		"unknown while asked for": {&sizeCache{asking: true}, false, true},
 	} {
 		expect.Same(t, name, c.want, c.of.due(blueNoon, c.refuses))
 	}
@@ -176,21 +178,21 @@ func TestPatient(t *testing.T) {
 		effect fault.Effect
 		waits  bool
 	}{
-		"just now": {1, fault.Unready, true}, "long ago": {adapterPatience, fault.Unready, false},
-		"not long ago": {adapterPatience - 1, fault.Unready, true}, "never": {0, fault.Unready, false},
+		"just now": {1, fault.Unready, true}, "long ago": {adapterTimeout, fault.Unready, false},
+		"not long ago": {adapterTimeout - 1, fault.Unready, true}, "never": {0, fault.Unready, false},
 		"another cause": {1, fault.Taken, false},
 	} {
 		a := &account{now: func() time.Time { return blueNoon }}
 		a.ledger.note(m, blueNoon, func(w *work) {
 			if c.since > 0 {
-				w.separate.since = blueNoon.Add(-c.since)
+				w.separate.firstNeeded = blueNoon.Add(-c.since)
 			}
 		})
 		verdict := fault.Verdict{Effect: c.effect, Error: cloud.Errorf(cloud.Transient, "Other", "no")}
-		_, waits := calls.AsLater(a.patient(m, calls.Answer{Verdict: &verdict}).Err())
+		_, waits := calls.AsLater(a.waitWhileUnready(m, calls.Answer{Verdict: &verdict}).Err())
 		expect.Same(t, name, c.waits, waits)
 	}
-	expect.Same(t, "an answer without a fault", true, (&account{now: time.Now}).patient(m, calls.Answer{}).Err() == nil)
+	expect.Same(t, "an answer without a fault", true, (&account{now: time.Now}).waitWhileUnready(m, calls.Answer{}).Err() == nil)
 }
 
 // TestIsGone: what was proven is believed for ten minutes, unless a list shows the VM.
@@ -216,7 +218,7 @@ func TestIsGone(t *testing.T) {
 		expect.Same(t, name, c.want, gone)
 		expect.Same(t, name+": what is left", c.ago >= 0, left == name)
 	}
-	expect.Same(t, "a group that no list has", false, (&lists.Lists{}).Has(m))
+	expect.Same(t, "a group that no list has", false, (&lists.Lists{}).HasVM(m))
 }
 
 // stateIn is what is known of a group, for a test whose goroutine is the only one.

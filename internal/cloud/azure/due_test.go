@@ -106,7 +106,7 @@ func TestPaceOfPowers(t *testing.T) {
 		if c.want > 0 {
 			expect.Same(t, name+": the next is due at "+powersIn(p).Due.String(), true, around(powersIn(p).Due, c.want))
 		}
-		for _, s := range a.lists.All() {
+		for _, s := range a.lists.AllScopes() {
 			expect.Same(t, name+": "+s.Key+" has powers", s == before || c.want > 0 && s.Power == p, stateIn(s).Powered)
 		}
 	}
@@ -134,13 +134,13 @@ func TestListPowers(t *testing.T) {
 		return names(a.pollPowers(t.Context(), s.Power))
 	}
 	expect.Same(t, "woken", "m", list())
-	expect.Same(t, "powers that are kept until all is listed", 2, len(powersIn(s.Power).Of))
+	expect.Same(t, "powers that are kept until all is listed", 2, len(powersIn(s.Power).States))
 	expect.Same(t, "woken by the same list", "", list())
-	expect.Same(t, "state", next.On, s.Power.Get(blueVM.Key()))
-	expect.Same(t, "heard", blueNoon, powersIn(s.Power).Heard)
+	expect.Same(t, "state", next.PoweredOn, s.Power.Get(blueVM.Key()))
+	expect.Same(t, "heard", blueNoon, powersIn(s.Power).Answered)
 	stateIn(elsewhere).VMs, stateIn(elsewhere).Listed = map[string]lists.Record{}, blueNoon
 	list()
-	expect.Same(t, "powers of VMs that are listed", 1, len(powersIn(s.Power).Of))
+	expect.Same(t, "powers of VMs that are listed", 1, len(powersIn(s.Power).States))
 }
 
 // TestPowersThatAreRefused: the right that lacks is remembered until Azure answers, and any other error is not.
@@ -205,7 +205,7 @@ func TestRestOfWhom(t *testing.T) {
 	for _, id := range []arm.ID{nic, disk} {
 		s.Remnants[id.Key()] = lists.Remnant{ID: id, Mark: blueMark(), UniqueID: "of " + id.Name()}
 	}
-	refused, seen := work{put: next.Put{Answer: next.Refused}}, work{put: next.Put{Answer: next.Refused}, was: true}
+	refused, seen := work{put: next.Put{Answer: next.Refused}}, work{put: next.Put{Answer: next.Refused}, existed: true}
 	for name, c := range map[string]struct {
 		proof cloud.Proof
 		w     work
@@ -214,7 +214,7 @@ func TestRestOfWhom(t *testing.T) {
 		"its own":                    {cloud.Proof{Own: true}, refused, []string{nic.Name(), disk.Name()}},
 		"its Machine has it":         {cloud.Proof{Vouched: true}, refused, []string{nic.Name(), disk.Name()}},
 		"its VM was proved":          {cloud.Proof{Digest: "x"}, seen, []string{nic.Name()}},
-		"proved, and none refused":   {cloud.Proof{Digest: "x"}, work{was: true}, nil},
+		"proved, and none refused":   {cloud.Proof{Digest: "x"}, work{existed: true}, nil},
 		"chosen":                     {cloud.Proof{}, refused, nil},
 		"chosen, with data":          {cloud.Proof{Digest: "x"}, refused, nil},
 		"chosen, of another manager": {cloud.Proof{TookOver: []types.UID{"here"}}, refused, nil},

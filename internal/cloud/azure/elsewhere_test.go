@@ -23,7 +23,7 @@ import (
 func TestMovedAfterASearch(t *testing.T) {
 	p := newProof(t, false)
 	p.runs()
-	_, _, listed := p.a.lists.AllPowers()[0].Others(arm.ID{})
+	_, _, listed := p.a.lists.AllPowers()[0].Namesakes(arm.ID{})
 	expect.Same(t, "a list has no other VM of its name", true, listed.After(time.Time{}))
 	p.live(p.a, time.Minute)
 	p.runs()

@@ -28,7 +28,7 @@ type Identity = inspect.Identity
 // Pool is what is compared with Azure: a spec, and how many machines of it there are to be.
 type Pool struct {
 	Spec *infrav1.AzureVM
-	// Cluster is the AzureCluster, which says what the spec leaves out; nil if there is none.
+	// Cluster is the AzureCluster, which has what the spec leaves out; nil if there is none.
 	Cluster       *unstructured.Unstructured
 	FailureDomain string
 	Count         int64
@@ -40,12 +40,12 @@ type Pool struct {
 // Inspect compares a pool with Azure before anything is made there. It only reads. It is an error if spec and AzureCluster leave
 // something out, or if the credentials do not have their form.
 func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, pool Pool) ([]cloud.Finding, error) {
-	where, err := placement.Resolve(pool.Spec, "", pool.Cluster)
+	resolved, err := placement.Resolve(pool.Spec, "", pool.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	if p.grant.Proof == "" { // a Secret of the machine's own namespace
-		p.grant.Cloud = placement.OtherCloud(string(where.Cloud))
+		p.grant.Cloud = placement.OtherCloud(string(resolved.Cloud))
 	}
 	login, err := p.signIn(credentials)
 	if err != nil {
@@ -64,22 +64,22 @@ func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, po
 		}
 	}
 	return inspect.Run(ctx, inspect.Subject{
-		Azure: inspector{calls: c, subscription: where.Group.Subscription}, Spec: pool.Spec, Where: where,
+		Azure: inspector{calls: c, subscription: resolved.Group.Subscription}, Spec: pool.Spec, Place: resolved,
 		FailureDomain: pool.FailureDomain, Count: pool.Count, ComputeVersion: c.ComputeVersion(), Caller: caller,
 		Identity: pool.Identity, Progress: pool.Progress,
 	}), nil
 }
 
-// OnThisComputer is the provider with what the computer of a person has, instead of a manager: see login. by is the machine that
-// is checked. No object adds to it or changes it.
-func (p Provider) OnThisComputer(by cloud.Asker) Provider {
+// OnThisComputer is the provider with what the computer of a person has, instead of a manager: see login. asker is the machine
+// that is checked. No object adds to it or changes it.
+func (p Provider) OnThisComputer(asker cloud.Asker) Provider {
 	p.grant = cloud.Grant{
-		Proof: string(placement.OwnComputer), AskedBy: by.Namespace, AskedCloud: placement.OtherCloud(by.Cloud),
+		Proof: string(placement.OwnComputer), AskedBy: asker.Namespace, AskedCloud: placement.OtherCloud(asker.Cloud),
 	}
 	return p
 }
 
-// Named are what an AzureCluster, which may be nil, says of the identity and the cloud of its machines.
+// Named are the identity and the cloud that an AzureCluster names for its machines. azureCluster may be nil.
 func (Provider) Named(azureCluster *unstructured.Unstructured) (identity types.NamespacedName, environment string, err error) {
 	if azureCluster == nil {
 		return identity, "", nil
@@ -87,8 +87,8 @@ func (Provider) Named(azureCluster *unstructured.Unstructured) (identity types.N
 	if identity, err = placement.IdentityOf(azureCluster); err != nil {
 		return identity, "", err
 	}
-	at, err := placement.CloudOf(azureCluster)
-	return identity, string(at), err
+	cloudName, err := placement.CloudOf(azureCluster)
+	return identity, string(cloudName), err
 }
 
 // inspector makes the calls of an inspection. They count as those for the network, of which there are many.
@@ -109,14 +109,14 @@ func (a inspector) call(path, version string, query url.Values) calls.Call {
 }
 
 // Get is part of inspect.Azure.
-func (a inspector) Get(ctx context.Context, path, version string, into any) inspect.Answer {
-	return answerOf(a.calls.Read(a.calls.Send(ctx, a.call(path, version, nil)), into))
+func (a inspector) Get(ctx context.Context, path, version string, value any) inspect.Answer {
+	return answerOf(a.calls.Read(a.calls.Send(ctx, a.call(path, version, nil)), value))
 }
 
 // List is part of inspect.Azure.
 func (a inspector) List(ctx context.Context, path, version string, query url.Values) ([]json.RawMessage, inspect.Answer) {
-	all, answer := calls.Pages[json.RawMessage](ctx, a.calls, a.call(path, version, query))
-	return all, answerOf(answer)
+	items, answer := calls.Pages[json.RawMessage](ctx, a.calls, a.call(path, version, query))
+	return items, answerOf(answer)
 }
 
 // forPeople takes out of a sentence what only a manager does and has.
@@ -130,8 +130,8 @@ func answerOf(a calls.Answer) inspect.Answer {
 		return inspect.Answer{}
 	}
 	problem := "Azure does not answer"
-	if known, ok := errors.AsType[*cloud.Error](a.Err()); ok && known.Message != "" {
-		problem = known.Message
+	if cause, ok := errors.AsType[*cloud.Error](a.Err()); ok && cause.Message != "" {
+		problem = cause.Message
 	}
 	return inspect.Answer{
 		Gone: a.Status == http.StatusNotFound, GroupGone: a.Effect() == fault.GroupGone, Problem: forPeople.Replace(problem),

@@ -33,7 +33,7 @@ func blueInspected(t *testing.T, spec *infrav1.AzureVM, answers map[string]said)
 		Group: blueGroup, Location: "West Europe", Subnets: []string{blueGroup.Subnet("net", "nodes").String()},
 	}
 	return inspect.Run(t.Context(), inspect.Subject{
-		Azure: inspector{a.calls, blueGroup.Subscription}, Spec: spec, Where: where, ComputeVersion: a.calls.ComputeVersion(),
+		Azure: inspector{a.calls, blueGroup.Subscription}, Spec: spec, Place: where, ComputeVersion: a.calls.ComputeVersion(),
 		Caller: func() (string, string) { return "", "" },
 	}), paths
 }

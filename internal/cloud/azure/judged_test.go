@@ -20,10 +20,10 @@ import (
 
 // TestProbe: when the time of what is closed is over, one machine tries and the others wait for two minutes.
 func TestProbe(t *testing.T) {
-	var c closures
+	var c capacityBlocks
 	of := request.Choice{Size: "Standard_D4s_v5"}
 	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
-	c.shut(blueGroup, "westeurope", of, full, blueNoon)
+	c.block(blueGroup, "westeurope", of, full, blueNoon)
 	over := blueNoon.Add(full.Error.After)
 	for _, step := range []struct {
 		who  string
@@ -52,21 +52,21 @@ func TestSawIsNoted(t *testing.T) {
 		power  next.Power
 		noted  bool
 	}{
-		"nothing new":            {func(*work) {}, next.On, false},
+		"nothing new":            {func(*work) {}, next.PoweredOn, false},
 		"off, and ran before":    {func(*work) {}, next.Stopped, false},
-		"seen for the first":     {func(w *work) { w.was = false }, next.On, true},
-		"runs for the first":     {func(w *work) { w.ran = false }, next.On, true},
-		"was missed":             {func(w *work) { w.missed.Times = 1 }, next.On, true},
-		"had failed":             {func(w *work) { w.view = view }, next.On, true},
-		"its request was lost":   {func(w *work) { w.lost = blueNoon }, next.On, true},
-		"its adapters are known": {func(w *work) { w.separate.made = []asked{{}} }, next.On, true},
+		"seen for the first":     {func(w *work) { w.existed = false }, next.PoweredOn, true},
+		"runs for the first":     {func(w *work) { w.ran = false }, next.PoweredOn, true},
+		"was missed":             {func(w *work) { w.missed.Times = 1 }, next.PoweredOn, true},
+		"had failed":             {func(w *work) { w.view = view }, next.PoweredOn, true},
+		"its request was lost":   {func(w *work) { w.lost = blueNoon }, next.PoweredOn, true},
+		"its adapters are known": {func(w *work) { w.separate.made = []asked{{}} }, next.PoweredOn, true},
 	} {
 		a := &account{now: func() time.Time { return blueNoon }}
-		w := work{was: true, ran: true}
+		w := work{existed: true, ran: true}
 		c.change(&w)
 		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}, Missed: w.missed, View: w.view}
 		a.saw(m, s, w)
-		expect.Same(t, name, c.noted, a.ledger.recall(m).was)
+		expect.Same(t, name, c.noted, a.ledger.recall(m).existed)
 		noted := a.ledger.recall(m)
 		expect.Same(t, name+": nothing is open", true, noted.lost.IsZero() && len(noted.separate.made) == 0)
 		expect.Same(t, name+": it ran", true, s.Ran)
@@ -86,19 +86,19 @@ func TestSawOpens(t *testing.T) {
 		asked  time.Time
 		open   bool
 	}{
-		"it runs":                 {of, next.On, blueNoon.Add(time.Second), true},
+		"it runs":                 {of, next.PoweredOn, blueNoon.Add(time.Second), true},
 		"it does not run":         {of, next.Stopped, blueNoon.Add(time.Second), false},
-		"it was asked for before": {of, next.On, blueNoon, false},
-		"another choice":          {request.Choice{Size: "Standard_E4s_v5"}, next.On, blueNoon.Add(time.Second), false},
-		"of a process before us":  {request.Choice{}, next.On, blueNoon.Add(time.Second), false},
+		"it was asked for before": {of, next.PoweredOn, blueNoon, false},
+		"another choice":          {request.Choice{Size: "Standard_E4s_v5"}, next.PoweredOn, blueNoon.Add(time.Second), false},
+		"of a process before us":  {request.Choice{}, next.PoweredOn, blueNoon.Add(time.Second), false},
 	} {
 		a := &account{now: func() time.Time { return blueNoon }}
-		a.closures.shut(blueVM.Parent(), locationOf(m), of, full, blueNoon)
+		a.blocks.block(blueVM.Parent(), locationOf(m), of, full, blueNoon)
 		s := &next.Survey{
-			Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}, Put: next.Put{At: c.asked, Answer: next.Accepted},
+			Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}, Put: next.Put{Sent: c.asked, Answer: next.Accepted},
 		}
 		a.saw(m, s, work{choice: c.choice})
-		why := a.closures.why(blueVM.Parent(), locationOf(m), of, cloud.MachineID{UID: "other"}, blueNoon)
+		why := a.blocks.reason(blueVM.Parent(), locationOf(m), of, cloud.MachineID{UID: "other"}, blueNoon)
 		expect.Same(t, name+": open", c.open, why == nil)
 	}
 }
@@ -106,29 +106,29 @@ func TestSawOpens(t *testing.T) {
 // TestSizesOnTheirWay: who needs a list that another machine has asked for waits for it only if none is known.
 func TestSizesOnTheirWay(t *testing.T) {
 	a := &account{now: func() time.Time { return blueNoon }}
-	later, waits := calls.AsLater(a.listSizes(t.Context(), &shelf{asking: true}))
+	later, waits := calls.AsLater(a.listSizes(t.Context(), &sizeCache{asking: true}))
 	expect.Same(t, "waits for the first list", true, waits && later.After == time.Second)
-	known := &shelf{asking: true, began: blueNoon, sizes: skus.Sizes{}}
+	known := &sizeCache{asking: true, began: blueNoon, sizes: skus.Sizes{}}
 	expect.OK(t, a.listSizes(t.Context(), known))
 }
 
 // TestBusyMachines: a request and a deletion are expected to do something for an hour, unless the one was refused or its VM ran.
 func TestBusyMachines(t *testing.T) {
 	put := func(ago time.Duration, answer next.Answer) next.Put {
-		return next.Put{At: blueNoon.Add(-ago), Answer: answer}
+		return next.Put{Sent: blueNoon.Add(-ago), Answer: answer}
 	}
 	for name, c := range map[string]struct {
 		of   work
 		want bool
 	}{
 		"nothing":          {work{}, false},
-		"made":             {work{put: put(patience-1, next.Accepted)}, true},
+		"made":             {work{put: put(changeTimeout-1, next.Accepted)}, true},
 		"lost":             {work{put: put(1, next.Lost)}, true},
-		"made long ago":    {work{put: put(patience, next.Accepted)}, false},
+		"made long ago":    {work{put: put(changeTimeout, next.Accepted)}, false},
 		"refused":          {work{put: put(1, next.Refused)}, false},
 		"it ran":           {work{put: put(1, next.Accepted), ran: true}, false},
-		"removed":          {work{del: next.Delete{At: blueNoon.Add(1 - patience)}}, true},
-		"removed long ago": {work{del: next.Delete{At: blueNoon.Add(-patience)}}, false},
+		"removed":          {work{del: next.Delete{Sent: blueNoon.Add(1 - changeTimeout)}}, true},
+		"removed long ago": {work{del: next.Delete{Sent: blueNoon.Add(-changeTimeout)}}, false},
 	} {
 		expect.Same(t, name, c.want, c.of.busy(blueNoon))
 	}
@@ -158,7 +158,9 @@ func TestCloseWaits(t *testing.T) {
 // then nothing is known of it, so that what a deletion left is still searched for.
 func TestWhoseByAnEarlyAnswer(t *testing.T) {
 	const ours, another, third = "vm-ours", "vm-another", "vm-third"
-	found := func(id string, at time.Time) lists.Look { return lists.Look{At: at, Record: &lists.Record{VMID: id}} }
+	found := func(id string, at time.Time) lists.Look {
+		return lists.Look{Began: at, Record: &lists.Record{VMID: id}}
+	}
 	for name, c := range map[string]struct {
 		shown string
 		of    lists.Look
@@ -166,14 +168,14 @@ func TestWhoseByAnEarlyAnswer(t *testing.T) {
 	}{
 		"ours":                           {ours, lists.Look{}, cloud.Ours},
 		"no look yet":                    {another, lists.Look{}, cloud.Unseen},
-		"a look that found none":         {another, lists.Look{At: blueNoon}, cloud.Unseen},
+		"a look that found none":         {another, lists.Look{Began: blueNoon}, cloud.Unseen},
 		"a look that found a third":      {another, found(third, blueNoon), cloud.Unseen},
 		"a look that found it, too soon": {another, found(another, blueNoon.Add(-time.Hour)), cloud.Unseen},
 		"a look that found it":           {another, found(another, blueNoon), cloud.Foreign},
 	} {
 		a := blueAccount(t, nil)
-		in, s := a.lists.Scope(blueGroup), &next.Survey{Now: blueNoon, Known: ours, Put: next.Put{At: blueNoon.Add(-time.Hour)}}
-		whose := a.whose(blueMachine(), stateIn(in), s, c.of, &lists.Record{Key: blueVM.Key(), VMID: c.shown})
+		in, s := a.lists.Scope(blueGroup), &next.Survey{Now: blueNoon, VMID: ours, Put: next.Put{Sent: blueNoon.Add(-time.Hour)}}
+		whose := a.identify(blueMachine(), stateIn(in), s, c.of, &lists.Record{Key: blueVM.Key(), VMID: c.shown})
 		expect.Same(t, name, c.want, whose)
 		expect.Same(t, name+": it is hidden", c.want == cloud.Unseen, s.Hides)
 		expect.Same(t, name+": it is seen", c.want != cloud.Unseen, s.Seen != nil)
@@ -191,7 +193,7 @@ func TestLookThatMissesSearches(t *testing.T) {
 		"missed":                {work{}, false, true},
 		"found":                 {work{}, true, false},
 		"removed by us":         {work{removed: true}, false, false},
-		"asked for just before": {work{put: next.Put{At: blueNoon, Answer: next.Accepted}}, false, false},
+		"asked for just before": {work{put: next.Put{Sent: blueNoon, Answer: next.Accepted}}, false, false},
 	} {
 		a := blueAccount(t, says(func(*http.Request) (int, string) {
 			if c.found {

@@ -84,7 +84,7 @@ func (s *stage) removal(a *account, m cloud.Machine) time.Duration {
 
 // sweepNow has the next look of the watch sweep.
 func (s *stage) sweepNow(a *account) {
-	for _, one := range a.lists.All() {
+	for _, one := range a.lists.AllScopes() {
 		one.Postpone(lists.Remnants, time.Time{})
 	}
 }

@@ -17,28 +17,28 @@ import (
 
 // work is what this process remembers of a machine. It cannot be forged, and survives no restart.
 type work struct {
-	scope  string
-	put    next.Put
-	del    next.Delete
-	choice request.Choice
-	look   lists.Look
-	looked time.Time
-	missed next.Missed
-	lookAt time.Time // when who waits for another look is to be woken; zero if nobody is
-	view   *fault.Verdict
-	lost   time.Time // when a request was sent whose answer did not come
-	was    bool      // its VM was seen, by this account or another one
-	ran    bool
-	used   time.Time
-	gone   time.Time // when it was proven that nothing is left of it
-	left   string    // what to look for by hand since then; empty if there is nothing
-	going  bool      // it was to be removed
-	// removed says that Azure accepted our deletion of the VM, and that nothing was asked for since that may have made another.
+	scope   string
+	put     next.Put
+	del     next.Delete
+	choice  request.Choice
+	look    lists.Look
+	looked  time.Time
+	missed  next.Missed
+	lookAt  time.Time // when the machine that waits for another look is woken; zero if it waits for none
+	view    *fault.Verdict
+	lost    time.Time // when a request was sent whose answer did not come
+	existed bool      // its VM was seen, by this account or another one
+	ran     bool
+	used    time.Time
+	gone    time.Time // when it was proven that nothing is left of it
+	left    string    // what to look for by hand since then; empty if there is nothing
+	going   bool      // it was to be removed
+	// removed is true if Azure accepted our deletion of the VM, and no later request may have made another.
 	removed bool
 	// separate are the adapters that were made before the VM.
 	separate separate
-	// record is what Azure calls the VM and what belongs to it; nil if this process knows no more than the status. forgot says that
-	// the VM is gone for another to follow.
+	// record has Azure's own IDs of the VM and what belongs to it; nil if this process knows no more than the status. forgot is true
+	// if the VM is gone for another to follow.
 	record *infrav1.AzureRecord
 	forgot bool
 	// vmIDs are Azure's own IDs of the machine's VMs that this account had in records, the last of them last.
@@ -56,7 +56,7 @@ type work struct {
 func (w *work) asked(m cloud.Machine, put next.Put, choice request.Choice, vmID string) {
 	w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
 	if put.Answer == next.Lost {
-		w.lost = put.At
+		w.lost = put.Sent
 	}
 	if put.Took {
 		w.looked = time.Time{}
@@ -74,21 +74,21 @@ func (w *work) asked(m cloud.Machine, put next.Put, choice request.Choice, vmID 
 	}
 }
 
-// busy says that something is expected to change soon.
+// busy reports whether something is expected to change soon.
 func (w work) busy(now time.Time) bool {
-	making := !w.put.At.IsZero() && w.put.Answer != next.Refused && !w.ran && now.Sub(w.put.At) < patience
-	removing := !w.del.At.IsZero() && now.Sub(w.del.At) < patience
+	making := !w.put.Sent.IsZero() && w.put.Answer != next.Refused && !w.ran && now.Sub(w.put.Sent) < changeTimeout
+	removing := !w.del.Sent.IsZero() && now.Sub(w.del.Sent) < changeTimeout
 	return making || removing
 }
 
-// lives says that somebody looks after the machine: it is not known to be gone, nor was it to be removed and nobody asks any
-// more, as when its finalizer was taken by hand.
+// lives reports whether the machine is still looked after: it is not known to be gone, and if it was to be removed, it is still
+// asked for. It is not if its finalizer was taken by hand.
 func (w work) lives(now time.Time) bool {
 	return w.gone.IsZero() && (!w.going || now.Sub(w.used) < lists.OldEnough)
 }
 
-// patience is how long a change is expected; Azure itself gives up after 40 minutes.
-const patience = time.Hour
+// changeTimeout is how long a change is expected; Azure itself gives up after 40 minutes.
+const changeTimeout = time.Hour
 
 // The ledger keeps this many machines at most, and those beyond for a day at least.
 const (
@@ -124,11 +124,11 @@ func (l *ledger) note(m cloud.Machine, now time.Time, change func(*work)) {
 		l.put(m.ID(), w)
 	}
 	w.used, w.gone = now, time.Time{}
-	before := w.record
+	previous := w.record
 	change(w)
-	if w.record != before {
-		l.disown(m.ID(), before)
-		l.own(m.ID(), w.record)
+	if w.record != previous {
+		l.clearOwner(m.ID(), previous)
+		l.setOwner(m.ID(), w.record)
 		w.keepID()
 	}
 }
@@ -145,36 +145,36 @@ func (w *work) keepID() {
 }
 
 // yield forgets what this account did for a machine if the status has a VM that this account never knew: another account of the
-// same server has made it since. From then on, this one knows what the status says and no more, as after a restart. An ID that it
-// knew before is that of an older VM, because Azure gives an ID once: then the status is late.
+// same server has made it since. From then on, this account knows the status and no more, as after a restart. An ID that it knew
+// before is that of an older VM, because Azure gives an ID once: then the status is late.
 func (l *ledger) yield(m cloud.Machine, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w, known := l.works[m.ID()], arm.UUID(m.Record.Azure.VMID)
-	if w == nil || w.record == nil || known == "" || known == arm.UUID(w.record.VMID) || slices.Contains(w.vmIDs, known) {
+	w, vmID := l.works[m.ID()], arm.UUID(m.Record.Azure.VMID)
+	if w == nil || w.record == nil || vmID == "" || vmID == arm.UUID(w.record.VMID) || slices.Contains(w.vmIDs, vmID) {
 		return
 	}
-	l.put(m.ID(), &work{scope: w.scope, vmIDs: w.vmIDs, used: now, going: w.going, was: true, yielded: now})
+	l.put(m.ID(), &work{scope: w.scope, vmIDs: w.vmIDs, used: now, going: w.going, existed: true, yielded: now})
 }
 
-// put has a work in the place of what was remembered of the machine.
+// put replaces what was remembered of the machine.
 func (l *ledger) put(id cloud.MachineID, w *work) {
 	if l.works == nil {
 		l.works, l.owners = map[cloud.MachineID]*work{}, map[string]cloud.MachineID{}
 	}
-	if was := l.works[id]; was != nil {
-		l.disown(id, was.record)
+	if previous := l.works[id]; previous != nil {
+		l.clearOwner(id, previous.record)
 	}
 	l.works[id] = w
 }
 
-func (l *ledger) own(id cloud.MachineID, record *infrav1.AzureRecord) {
+func (l *ledger) setOwner(id cloud.MachineID, record *infrav1.AzureRecord) {
 	if record != nil && record.VMID != "" {
 		l.owners[record.VMID] = id
 	}
 }
 
-func (l *ledger) disown(id cloud.MachineID, record *infrav1.AzureRecord) {
+func (l *ledger) clearOwner(id cloud.MachineID, record *infrav1.AzureRecord) {
 	if record != nil && l.owners[record.VMID] == id {
 		delete(l.owners, record.VMID)
 	}
@@ -188,14 +188,14 @@ func (l *ledger) owner(vmID string) (cloud.Key, bool) {
 	return id.Key, ok && vmID != ""
 }
 
-// prune lets go of machines that were not asked about for long, when there are too many.
+// prune forgets machines that were not asked about for long, when there are too many.
 func (l *ledger) prune(now time.Time) {
 	if len(l.works) < manyMachines {
 		return
 	}
 	for id, w := range l.works {
 		if now.Sub(w.used) > keptFor {
-			l.disown(id, w.record)
+			l.clearOwner(id, w.record)
 			delete(l.works, id)
 		}
 	}
@@ -208,28 +208,28 @@ func (l *ledger) bury(m cloud.Machine, left string, now time.Time) {
 	l.put(m.ID(), &work{scope: lists.Key(m.ProviderID), used: now, gone: now, left: left})
 }
 
-// toLook are the machines for which another look is due. Each is told once.
-func (l *ledger) toLook(now time.Time) (all []cloud.Key) {
+// toLook are the machines for which another look is due. Each is returned once.
+func (l *ledger) toLook(now time.Time) (keys []cloud.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, w := range l.works {
 		if !w.lookAt.IsZero() && !now.Before(w.lookAt) {
-			all, w.lookAt = append(all, id.Key), time.Time{}
+			keys, w.lookAt = append(keys, id.Key), time.Time{}
 		}
 	}
-	return all
+	return keys
 }
 
-// keys are the machines of a scope, and busy says whether something changes there.
-func (l *ledger) keys(scope string) (all []cloud.Key) {
+// keys are the machines of a scope, and busy reports whether something changes there.
+func (l *ledger) keys(scope string) (keys []cloud.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, w := range l.works {
 		if w.scope == scope && w.gone.IsZero() {
-			all = append(all, id.Key)
+			keys = append(keys, id.Key)
 		}
 	}
-	return all
+	return keys
 }
 
 func (l *ledger) busy(scope string, now time.Time) bool {
@@ -247,22 +247,22 @@ func (l *ledger) busy(scope string, now time.Time) bool {
 func (l *ledger) byMark() map[lists.Mark][]work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := map[lists.Mark][]work{}
+	copies := map[lists.Mark][]work{}
 	for id, w := range l.works {
 		mark := lists.Mark{Key: id.Key, ProviderID: id.ProviderID}
-		all[mark] = append(all[mark], *w)
+		copies[mark] = append(copies[mark], *w)
 	}
-	return all
+	return copies
 }
 
 // names are the names of the machines' VMs, in lower case.
 func (l *ledger) names() map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := map[string]bool{}
+	names := map[string]bool{}
 	for id := range l.works {
 		vm, _ := arm.ReadProviderID(id.ProviderID)
-		all[strings.ToLower(vm.Name())] = true
+		names[strings.ToLower(vm.Name())] = true
 	}
-	return all
+	return names
 }

@@ -104,9 +104,9 @@ func TestLeftOf(t *testing.T) {
 		"Azure accepted it":         {work{put: next.Put{Answer: next.Accepted}}, true},
 		"the answer was lost":       {work{put: next.Put{Answer: next.Lost}}, true},
 		"an answer before was lost": {work{lost: blueNoon, put: next.Put{Answer: next.Refused}}, true},
-		"it was there":              {work{was: true}, true},
+		"it was there":              {work{existed: true}, true},
 		"it had an ID":              {work{record: &infrav1.AzureRecord{VMID: blueID}}, true},
-		"we removed it":             {work{was: true, removed: true}, false},
+		"we removed it":             {work{existed: true, removed: true}, false},
 	} {
 		m := blueMachine()
 		m.Asked = cloud.NeverAsked

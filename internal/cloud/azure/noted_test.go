@@ -68,7 +68,7 @@ func TestAfterARequest(t *testing.T) {
 		expect.Same(t, name+": what was left", c.adapters, len(stateIn(s).Remnants))
 		sent := c.want != ""
 		expect.Same(t, name+": what was before is over", sent, !w.ran && w.missed.Times == 0 && w.view == nil && w.choice == choice)
-		closed := a.closures.why(blueGroup, locationOf(m), choice, cloud.MachineID{UID: "x"}, blueNoon) != nil
+		closed := a.blocks.reason(blueGroup, locationOf(m), choice, cloud.MachineID{UID: "x"}, blueNoon) != nil
 		expect.Same(t, name+": closed", c.closed, closed)
 	}
 }
@@ -79,7 +79,7 @@ func TestStepsGoOn(t *testing.T) {
 		paths := ""
 		a := blueAccount(t, says(func(r *http.Request) (int, string) { paths += r.URL.Path; return http.StatusOK, "{}" }))
 		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
-		over, err := a.do(t.Context(), placed(), at, next.Step{Act: act, ID: blueNIC.String()})
+		over, err := a.perform(t.Context(), placed(), at, next.Step{Act: act, ID: blueNIC.String()})
 		expect.OK(t, err)
 		expect.Same(t, string(act)+": it is over", false, over)
 		want := map[next.Act]string{
@@ -108,7 +108,7 @@ func TestGathered(t *testing.T) {
 		}
 		if c.ours {
 			stateIn(s).VMs[m.Name] = lists.Record{Key: blueVM.Key(), Mark: blueMark(), Adapters: []string{"nic"}}
-			powersIn(s.Power).Of[blueVM.Key()], stateIn(s).Addresses["nic"] = next.On, []string{"10.0.0.9"}
+			powersIn(s.Power).States[blueVM.Key()], stateIn(s).Addresses["nic"] = next.PoweredOn, []string{"10.0.0.9"}
 		}
 		got := a.gather(&m, place{vm: blueVM, scope: s})
 		expect.Same(t, name+": it is seen", c.seen, got.Seen != nil)
@@ -123,8 +123,9 @@ func TestMarked(t *testing.T) {
 	a := &account{now: func() time.Time { return blueNoon }}
 	s := a.lists.Scope(blueGroup)
 	left, young := blueMark(), lists.Remnant{ID: blueGroup.Disk("win-1-data"), Mark: blueMark()}
-	young.Since = blueNoon
-	stateIn(s).Remnants["old"] = lists.Remnant{ID: blueNIC, Mark: left, Remnant: next.Remnant{Since: blueNoon.Add(-lists.OldEnough)}}
+	young.FirstSeen = blueNoon
+	old := next.Remnant{FirstSeen: blueNoon.Add(-lists.OldEnough)}
+	stateIn(s).Remnants["old"] = lists.Remnant{ID: blueNIC, Mark: left, Remnant: old}
 	stateIn(s).Remnants["young"] = young
 	left.Kind, left.Name = "network interface", blueNIC.Name()
 	stateIn(s).VMs["win-1"], stateIn(s).VMs["copy"] = lists.Record{Mark: blueMark(), Original: true}, lists.Record{Mark: blueMark()}
@@ -135,7 +136,7 @@ func TestMarked(t *testing.T) {
 		expect.Same(t, "marked", []cloud.Marked{blueMark(), left}, all)
 		expect.Same(t, "these are all", told, known)
 	}
-	a.untold()
+	a.restart()
 	expect.Same(t, "it is told", false, stateIn(s).Reported)
 }
 
@@ -172,7 +173,7 @@ func TestListsThatWait(t *testing.T) {
 	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, "{}" }))
 	s := a.lists.Scope(blueGroup)
 	stateIn(s).VMs["a"] = lists.Record{Key: "a", Mark: blueMark(), Original: true}
-	powersIn(s.Power).Of["a"], stateIn(s).Due[lists.Remnants] = next.On, blueNoon.Add(time.Hour)
+	powersIn(s.Power).States["a"], stateIn(s).Due[lists.Remnants] = next.PoweredOn, blueNoon.Add(time.Hour)
 	silence(a, limiter.ListNetwork)
 	silence(a, limiter.ListVMs)
 	a.pollRest(t.Context(), s)

@@ -43,7 +43,7 @@ func TestPagesGoOn(t *testing.T) {
 		return pageDoor{d, func(r *http.Request) {
 			if asked = append(asked, r.URL.Query().Encode()); len(asked) == 2 {
 				scope := limiter.Scope{Principal: c.Principal.Name, Subscription: armsim.Subscription}
-				c.Limit.Done(scope, limiter.ListVMs, limiter.Said{Silence: 30 * time.Second})
+				c.Limit.Settle(scope, limiter.ListVMs, limiter.Allowance{Silence: 30 * time.Second})
 			}
 		}}
 	}

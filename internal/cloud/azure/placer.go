@@ -28,7 +28,7 @@ func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Un
 	if !m.DeletionTimestamp.IsZero() {
 		return rightsOf(azureCluster)
 	}
-	where, err := placement.Resolve(m.Spec.Azure, m.Spec.ProviderID, azureCluster)
+	resolved, err := placement.Resolve(m.Spec.Azure, m.Spec.ProviderID, azureCluster)
 	if err != nil {
 		return nil, err
 	}
@@ -37,36 +37,39 @@ func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Un
 		return nil, err
 	}
 	return &infrav1.AzurePlacement{
-		Cloud: where.Cloud, SubscriptionID: where.Group.Subscription, ResourceGroup: where.Group.Group, Location: where.Location,
-		SubnetIDs: where.Subnets, SecurityGroupID: where.SecurityGroup, RouteTableID: where.RouteTable,
-		LoadBalancerName: where.Balancer, OutboundPoolID: where.OutboundPool, FailureDomains: where.FailureDomains,
-		Tags:     tagsOf[infrav1.AzureTagValue](where.Tags),
+		Cloud: resolved.Cloud, SubscriptionID: resolved.Group.Subscription, ResourceGroup: resolved.Group.Group,
+		Location: resolved.Location, SubnetIDs: resolved.Subnets,
+		SecurityGroupID: resolved.SecurityGroup, RouteTableID: resolved.RouteTable,
+		LoadBalancerName: resolved.Balancer, OutboundPoolID: resolved.OutboundPool, FailureDomains: resolved.FailureDomains,
+		Tags:     tagsOf[infrav1.AzureTagValue](resolved.Tags),
 		Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
 	}, nil
 }
 
-// rightsOf is what an AzureCluster, which may have lost all else, says of a machine that lost its status.
+// rightsOf is the cloud and the identity that an AzureCluster, which may have lost all else, names for a machine that lost its
+// status.
 func rightsOf(azureCluster *unstructured.Unstructured) (*infrav1.AzurePlacement, error) {
 	identity, err := placement.IdentityOf(azureCluster)
 	if err != nil {
 		return nil, err
 	}
-	at, err := placement.CloudOf(azureCluster)
+	cloudName, err := placement.CloudOf(azureCluster)
 	return &infrav1.AzurePlacement{
-		Cloud: at, Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
+		Cloud: cloudName, Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
 	}, err
 }
 
-// placementOf is where the VM goes, as its status says; a spec that says all needs no status.
+// placementOf is where the VM goes, as its status has it; a complete spec needs no status.
 func placementOf(m cloud.Machine) (placement.Placement, error) {
-	at := m.Place.Azure
-	if at == nil {
+	placed := m.Place.Azure
+	if placed == nil {
 		return placement.Resolve(m.Spec.Azure, m.ProviderID, nil)
 	}
 	return placement.Placement{
-		Cloud: at.Cloud, Group: arm.GroupID(at.SubscriptionID, at.ResourceGroup), Location: at.Location, Subnets: at.SubnetIDs,
-		SecurityGroup: at.SecurityGroupID, RouteTable: at.RouteTableID, Balancer: at.LoadBalancerName,
-		OutboundPool: at.OutboundPoolID, FailureDomains: at.FailureDomains, Tags: tagsOf[string](at.Tags),
+		Cloud: placed.Cloud, Group: arm.GroupID(placed.SubscriptionID, placed.ResourceGroup), Location: placed.Location,
+		Subnets:       placed.SubnetIDs,
+		SecurityGroup: placed.SecurityGroupID, RouteTable: placed.RouteTableID, Balancer: placed.LoadBalancerName,
+		OutboundPool: placed.OutboundPoolID, FailureDomains: placed.FailureDomains, Tags: tagsOf[string](placed.Tags),
 	}, nil
 }
 
@@ -75,24 +78,24 @@ func tagsOf[T, S ~string](tags map[string]S) map[string]T {
 	if tags == nil {
 		return nil
 	}
-	all := make(map[string]T, len(tags))
+	converted := make(map[string]T, len(tags))
 	for name, value := range tags {
-		all[name] = T(value)
+		converted[name] = T(value)
 	}
-	return all
+	return converted
 }
 
-// IsTenantID says whether a text names a tenant by its ID and not by a domain, as a file for the cloud's programs needs it.
+// IsTenantID reports whether a text names a tenant by its ID and not by a domain, as a file for the cloud's programs needs it.
 func IsTenantID(text string) bool { return login.IsID(text) }
 
-// Lend has namespaces use identities that the manager proves by itself, as the operator's entries say.
+// Lend lets namespaces use identities that the manager proves by itself, as the operator's entries allow.
 func (p Provider) Lend(entries []string) (Provider, error) {
 	loans, err := placement.ReadLoans(entries)
 	if err != nil {
 		return p, err
 	}
 	for _, name := range loans.Clouds() {
-		if _, known := p.Book.Named(name); !known {
+		if _, ok := p.Book.Named(name); !ok {
 			return p, fmt.Errorf("the cloud %s is not known; use one of %s", name, strings.Join(p.Book.Names(), ", "))
 		}
 	}
@@ -100,13 +103,13 @@ func (p Provider) Lend(entries []string) (Provider, error) {
 	return p, nil
 }
 
-// Allow says whose credentials a machine may use.
-func (p Provider) Allow(by cloud.Asker, identity *unstructured.Unstructured) (cloud.Grant, error) {
-	grant, err := placement.Own(by, &placement.Allowed{List: append([]string{}, p.Namespaces...)})
+// Allow returns whose credentials a machine may use.
+func (p Provider) Allow(asker cloud.Asker, identity *unstructured.Unstructured) (cloud.Grant, error) {
+	grant, err := placement.OwnIdentity(asker, &placement.Allowed{List: append([]string{}, p.Namespaces...)})
 	if identity != nil {
-		var of placement.Identity
-		if of, err = placement.ReadIdentity(identity); err == nil {
-			grant, err = placement.Use(by, of, p.loans)
+		var parsed placement.Identity
+		if parsed, err = placement.ReadIdentity(identity); err == nil {
+			grant, err = placement.Use(asker, parsed, p.loans)
 		}
 	}
 	if err != nil {
@@ -139,12 +142,13 @@ func (p Provider) signIn(secret map[string][]byte) (calls.Principal, error) {
 			AskedBy: p.grant.AskedBy, AskedCloud: p.grant.AskedCloud,
 		}
 	}
-	who, err := login.Open(login.Request{Grant: grant, Secret: secret, Cloud: cmp.Or(p.grant.Cloud, p.Cloud), Book: p.Book})
+	principal, err := login.Open(login.Request{Grant: grant, Secret: secret, Cloud: cmp.Or(p.grant.Cloud, p.Cloud), Book: p.Book})
 	if err != nil {
 		return calls.Principal{}, err
 	}
 	return calls.Principal{
-		Credential: who.Credential, Cloud: who.Cloud.Configuration(), Transport: who.Transport, Name: who.Name(), Tenant: who.TenantID,
-		Chosen: who.Cloud.Chosen(), ComputeVersion: who.Cloud.ComputeAPIVersion, BootLog: who.BootLog, Caller: who.Caller,
+		Credential: principal.Credential, Cloud: principal.Cloud.Configuration(), Transport: principal.Transport,
+		Name: principal.Name(), Tenant: principal.TenantID, Chosen: principal.Cloud.Chosen(),
+		ComputeVersion: principal.Cloud.ComputeAPIVersion, BootLog: principal.BootLog, Caller: principal.Caller,
 	}, nil
 }

@@ -21,7 +21,7 @@ import (
 func silence(a *account, class limiter.Class) {
 	scope := limiter.Scope{Principal: a.calls.Principal.Name, Subscription: armsim.Subscription}
 	_ = a.calls.Limit.Ask(scope, class, "test")
-	a.calls.Limit.Done(scope, class, limiter.Said{Silence: time.Minute})
+	a.calls.Limit.Settle(scope, class, limiter.Allowance{Silence: time.Minute})
 }
 
 // TestPollVMs: the watch tells of all machines of a group first and after an error, and of those that changed otherwise.
@@ -103,7 +103,7 @@ func TestFirstList(t *testing.T) {
 		if c.silent {
 			silence(a, limiter.ListVMs)
 		}
-		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.List})
+		over, err := a.perform(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.List})
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", false, over)
 		expect.Same(t, name+": calls", c.calls, made)
@@ -133,9 +133,9 @@ func TestAnswers(t *testing.T) {
 		calls := 0
 		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return http.StatusOK, c.text }))
 		s := a.lists.Scope(blueGroup)
-		powersIn(s.Power).Heard = blueNoon.Add(-c.heard)
+		powersIn(s.Power).Answered = blueNoon.Add(-c.heard)
 		if c.missed > 0 {
-			stateIn(s).Missed = next.Missed{}.Again(blueNoon.Add(-c.missed))
+			stateIn(s).Missed = next.Missed{}.Add(blueNoon.Add(-c.missed))
 		}
 		a.missGroup(t.Context(), s, blueNoon)
 		expect.Same(t, name+": calls", c.calls, calls)
@@ -171,12 +171,12 @@ func TestPollRest(t *testing.T) {
 		}))
 		s := a.lists.Scope(blueGroup)
 		stateIn(s).Due[lists.Remnants] = blueNoon.Add(map[bool]time.Duration{true: 0, false: 1}[c.sweep])
-		old := next.Remnant{Since: blueNoon.Add(-lists.OldEnough)}
+		old := next.Remnant{FirstSeen: blueNoon.Add(-lists.OldEnough)}
 		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC, Mark: blueMark(), Remnant: old}
 		stateIn(s).Remember(lists.Record{Key: blueVM.Key(), Adapters: []string{blueNIC.Key()}}, blueMachine())
 		stateIn(s).VMs["a"] = lists.Record{Key: "a", Mark: blueMark(), Original: true, Adapters: []string{blueNIC.Key()}}
 		if c.lacks {
-			powersIn(s.Power).Of["a"] = next.On
+			powersIn(s.Power).States["a"] = next.PoweredOn
 		}
 		expect.Same(t, name+": woken", c.woken, names(a.pollRest(t.Context(), s)))
 		expect.Same(t, name, c.want, sent)

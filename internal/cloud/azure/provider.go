@@ -10,11 +10,11 @@
 //	next/          decide: all rules, from what is known to the next step
 //	calls/         what we ask of Azure, one call at a time, and what its answers mean
 //
-// The rooms arm, placement, request, fault, limiter and skus need no visit: their package comments say what they promise. Beneath
+// The rooms arm, placement, request, fault, limiter and skus need no visit: their package comments have their promises. Beneath
 // are:
 //
 //	lists/         what the lists that all machines share have shown, and what deletions left of whose VM
-//	refresh.go     asks for these lists and removes what is left; watch.go says when, and sends keys
+//	refresh.go     asks for these lists and removes what is left; watch.go decides when, and sends keys
 //	record.go      what is known of a machine's VM, by Azure's own IDs
 //	adapters.go    adapters that are made before their VM
 //	ledger.go      what this process began for each machine
@@ -79,12 +79,12 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if m.UID == "" {
 		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
 	}
-	where, err := placementOf(cloud.Machine{Spec: m.Spec, Place: cloud.Place{Azure: m.Status.Azure}})
+	resolved, err := placementOf(cloud.Machine{Spec: m.Spec, Place: cloud.Place{Azure: m.Status.Azure}})
 	if err != nil {
 		return cloud.Identity{}, err
 	}
 	name := cloud.ComputerName(m.Name, string(m.UID))
-	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(where.Group.VM(name))}, nil
+	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(resolved.Group.VM(name))}, nil
 }
 
 // Check wants an image, and what Azure would take: the spec together with the tags of the machine's place, if that is known.
@@ -93,21 +93,21 @@ func (Provider) Check(m *infrav1.WindowsMachine) error {
 		return nil
 	}
 	want := request.Want{Machine: cloud.Machine{Spec: m.Spec}}
-	if at := m.Status.Azure; at != nil {
-		want.Placement.Tags = tagsOf[string](at.Tags)
+	if placed := m.Status.Azure; placed != nil {
+		want.Placement.Tags = tagsOf[string](placed.Tags)
 	}
 	return request.Check(want)
 }
 
 // Principal is cloud, tenant, client and proof.
 func (p Provider) Principal(credentials map[string][]byte) (string, error) {
-	who, err := p.signIn(credentials)
-	return who.Name, err
+	principal, err := p.signIn(credentials)
+	return principal.Name, err
 }
 
 // Connect checks the form of the credentials. The first call asks for a token.
 func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	who, err := p.signIn(credentials)
+	principal, err := p.signIn(credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if now == nil {
 		now = time.Now
 	}
-	a, err := open(who, now)
+	a, err := open(principal, now)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +127,8 @@ func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 }
 
 // open opens the account of a principal.
-func open(who calls.Principal, now func() time.Time) (*account, error) {
-	c, err := calls.New(who, now)
+func open(principal calls.Principal, now func() time.Time) (*account, error) {
+	c, err := calls.New(principal, now)
 	if err != nil {
 		return nil, err
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
 
-// here is a machine with what counts of it at this account's server, and has the ledger follow what another account has written.
-func (a *account) here(m cloud.Machine) cloud.Machine {
+// atServer is a machine with what counts of it at this account's server. The ledger follows what another account has written.
+func (a *account) atServer(m cloud.Machine) cloud.Machine {
 	m.Record = m.Record.At(a.server())
 	a.ledger.yield(m, a.now())
 	return m
 }
 
-// knownOf is what is known of the machine's VM by Azure's own IDs: what this account learned, or else what the status says. What
+// knownOf is what is known of the machine's VM by Azure's own IDs: what this account learned, or else what the status has. What
 // another account has learned since was taken over from the status before.
 func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
 	record := m.Record.Azure
@@ -34,8 +34,8 @@ func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
 	return record
 }
 
-// withRecord adds to what is reported of a VM what is to be kept of it; nothing if nothing is known at this server: the status
-// may have the record of another one.
+// withRecord adds to the report on a VM the record that is to be kept. It adds nothing if nothing is known at this server: the
+// status may have the record of another one.
 func (a *account) withRecord(m cloud.Machine, vm cloud.VM) cloud.VM {
 	w := a.ledger.recall(m)
 	if w.record == nil && m.Record.Azure.Server == "" {
@@ -47,7 +47,7 @@ func (a *account) withRecord(m cloud.Machine, vm cloud.VM) cloud.VM {
 	return vm
 }
 
-// withNews does so for an error, with which nothing comes that is known already.
+// withNews does so for an error, but adds no record that is known already.
 func (a *account) withNews(m cloud.Machine, vm cloud.VM) cloud.VM {
 	got := a.withRecord(m, vm)
 	if got.Record != nil && equality.Semantic.DeepEqual(*got.Record, m.Record) {
@@ -57,17 +57,17 @@ func (a *account) withNews(m cloud.Machine, vm cloud.VM) cloud.VM {
 }
 
 // withParts adds what belongs to the machine's VM to its record.
-func withParts(record infrav1.AzureRecord, m cloud.Machine, all []lists.Part) infrav1.AzureRecord {
-	for _, one := range all {
-		record = belongings.With(record, m, one.ID, one.UniqueID)
+func withParts(record infrav1.AzureRecord, m cloud.Machine, parts []lists.Part) infrav1.AzureRecord {
+	for _, part := range parts {
+		record = belongings.Add(record, m, part.ID, part.UniqueID)
 	}
 	return record
 }
 
-// leaving says that the VM is on its way out, to be followed by another one.
-func (w work) leaving() bool { return w.forgot && w.del.At.After(w.put.At) }
+// leaving reports whether the VM is on its way out, to be followed by another one.
+func (w work) leaving() bool { return w.forgot && w.del.Sent.After(w.put.Sent) }
 
-// wasRemoved says that Azure accepted our deletion of the VM, and that nothing was asked for since that may have made another.
+// wasRemoved reports whether Azure accepted our deletion of the VM, and no later request may have made another.
 func (w work) wasRemoved(record infrav1.AzureRecord) bool {
 	return w.removed || record.Deletion == infrav1.DeletionAccepted
 }
@@ -82,8 +82,8 @@ func (w *work) accept(m cloud.Machine) {
 // forget has another VM follow the one that is gone, which had these adapters. What belonged to it is of a try that failed.
 func (w *work) forget(m cloud.Machine, record infrav1.AzureRecord, adapters []string) {
 	for _, kind := range []string{belongings.Disk, belongings.Adapter, belongings.PublicIP} {
-		for _, one := range *belongings.Entries(&record, kind) {
-			w.fail(m, kind, one.Name, one.UniqueID)
+		for _, entry := range *belongings.Entries(&record, kind) {
+			w.fail(m, kind, entry.Name, entry.UniqueID)
 		}
 	}
 	for _, key := range adapters { // Azure made up the end of their names, so nothing else has them
@@ -106,11 +106,11 @@ func (w *work) fail(m cloud.Machine, kind, name, id string) {
 	}
 }
 
-// leftOf says what to look for by hand when a machine goes whose VM no deletion of ours ended: it may run where this account sees
-// nothing. Empty if there was no VM and nobody may have asked for one.
+// leftOf is what to look for by hand when a machine goes whose VM no deletion of ours ended: it may run where this account sees
+// nothing. It is empty if there was no VM and nobody may have asked for one.
 func leftOf(m cloud.Machine, w work) string {
 	record := knownOf(m, w)
-	asked := w.put.Answer == next.Accepted || w.put.Answer == next.Lost || !w.lost.IsZero() || w.was || record.VMID != ""
+	asked := w.put.Answer == next.Accepted || w.put.Answer == next.Lost || !w.lost.IsZero() || w.existed || record.VMID != ""
 	if w.wasRemoved(record) || m.Asked == cloud.NeverAsked && !asked {
 		return ""
 	}
@@ -124,29 +124,29 @@ func leftOf(m cloud.Machine, w work) string {
 }
 
 // rest are the remnants of requests that Azure has refused, or ended as failed, in this process: they may have made some of what
-// was asked for. What may belong to the last request is none, as long as its VM does not say what it has; nor is what the record
-// has already: that was seen with the VM, and people detach disks. All marks are to be there, with the UID of our management
-// cluster, and the machine must have a claim to what has its identity.
-func (w work) rest(in *lists.State, m cloud.Machine, r *lists.Record) (all []lists.Part) {
+// was asked for. What may belong to the last request does not count, as long as its VM does not show what it has; nor does what
+// the record has already: that was seen with the VM, and people detach disks. All marks must be there, with the UID of our
+// management cluster, and the machine must have a claim to what has its identity.
+func (w work) rest(in *lists.State, m cloud.Machine, r *lists.Record) (parts []lists.Part) {
 	failed := w.put.Answer == next.Refused || w.failed != nil
 	if !failed || w.put.Answer == next.Accepted && r == nil {
 		return nil
 	}
 	record := knownOf(m, w)
-	for _, one := range in.Remnants {
-		ours := arm.Belongs(m, one.Mark) && lists.IsOurs(one.Mark, m.Cluster.Manager) && belongings.Fits(one.ID, m)
-		known := w.separate.has(one.ID) || r.Has(one.ID) || belongings.Recorded(record, one.ID, one.UniqueID)
-		if ours && !known && w.claims(m, belongings.KindOf(one.ID)) {
-			all = append(all, lists.Part{ID: one.ID, UniqueID: one.UniqueID})
+	for _, remnant := range in.Remnants {
+		marked := arm.Belongs(m, remnant.Mark) && lists.IsOurs(remnant.Mark, m.Cluster.Manager) && belongings.Fits(remnant.ID, m)
+		accounted := w.separate.contains(remnant.ID) || r.Owns(remnant.ID) || belongings.Recorded(record, remnant.ID, remnant.UniqueID)
+		if marked && !accounted && w.claims(m, belongings.KindOf(remnant.ID)) {
+			parts = append(parts, lists.Part{ID: remnant.ID, UniqueID: remnant.UniqueID})
 		}
 	}
-	return all
+	return parts
 }
 
-// claims says whether what has a machine's identity and marks, and no VM, may be what its own requests left. We rely on the API
-// server, which chose the UID in an identity of the machine's own; or on the owning Machine, which users may write: with it, who
-// can write all marks may have them removed, too. A machine whose VM was proved in another way, such as by its data or by the
+// claims reports whether what has a machine's identity and marks, and no VM, may be what its own requests left. We rely on the
+// API server, which chose the UID in an identity of the machine's own; or on the owning Machine, which users may write: with it,
+// who can write all marks may have them removed, too. A machine whose VM was proved in another way, such as by its data or by the
 // operator, asked in its place. It may have lost the record of a disk that people detached, so no disk counts.
 func (w work) claims(m cloud.Machine, kind string) bool {
-	return m.Own || m.Vouched || w.was && kind != belongings.Disk
+	return m.Own || m.Vouched || w.existed && kind != belongings.Disk
 }

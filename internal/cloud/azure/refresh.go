@@ -15,7 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 )
 
-// listVMs lists the VMs of a scope, for all who ask, and returns the keys of those that changed. Who comes meanwhile comes later.
+// listVMs lists the VMs of a scope for all callers, and returns the keys of those that changed. Concurrent callers get a Later
+// error.
 func (a *account) listVMs(ctx context.Context, s *lists.Scope) ([]cloud.Key, error) {
 	if !s.Begin() {
 		return nil, &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of VMs", After: time.Second}
@@ -35,13 +36,13 @@ func (a *account) missGroup(ctx context.Context, s *lists.Scope, now time.Time) 
 	}
 }
 
-// answers says that Azure lets us in and knows the subscription.
+// answers reports whether Azure lets us in and knows the subscription.
 func (a *account) answers(ctx context.Context, p *lists.Powers, now time.Time) bool {
-	return p.Heard(now) || a.calls.Knows(ctx, p.Subscription)
+	return p.Fresh(now) || a.calls.Knows(ctx, p.Subscription)
 }
 
-// keysOf are the keys of the machine that a VM was made for, and of the one that is known to have it: its tags may be others by
-// now. A copy of the VM wakes no one.
+// keysOf are the keys of the machine that a VM was made for, and of the machine that is known to have it: its tags may have
+// changed by now. A copy of the VM wakes no machine.
 func (a *account) keysOf(r lists.Record) (keys []cloud.Key) {
 	if r.Original {
 		keys = append(keys, r.Mark.Key)
@@ -79,39 +80,39 @@ func (a *account) listPowers(ctx context.Context, p *lists.Powers) ([]cloud.Key,
 // listRemnants looks for adapters, disks and public IPs that nothing uses, and returns the keys of the machines that got other
 // addresses. If one of the lists must wait for its turn, those before it are not asked for again.
 func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []cloud.Key, err error) {
-	at := s.BeginSweep(a.now())
-	read := func(what string, into *[]calls.Resource, list func(context.Context, arm.ID) ([]calls.Resource, calls.Answer)) bool {
-		if *into != nil {
+	sweep := s.BeginSweep(a.now())
+	read := func(name string, dst *[]calls.Resource, list func(context.Context, arm.ID) ([]calls.Resource, calls.Answer)) bool {
+		if *dst != nil {
 			return true
 		}
-		all, answer := list(ctx, s.Group)
-		s.NoteRefusal(what, answer)
+		items, answer := list(ctx, s.Group)
+		s.NoteRefusal(name, answer)
 		if _, waits := calls.AsLater(answer.Err()); waits {
-			s.KeepSweep(at)
+			s.KeepSweep(sweep)
 		}
 		err = answer.Err()
-		*into = append([]calls.Resource{}, all...)
+		*dst = append([]calls.Resource{}, items...)
 		return err == nil
 	}
-	fresh := at.Adapters == nil
-	if !read(lists.AdapterList, &at.Adapters, a.calls.ListAdapters) {
+	fresh := sweep.Adapters == nil
+	if !read(lists.AdapterList, &sweep.Adapters, a.calls.ListAdapters) {
 		return nil, err
 	}
 	if fresh {
-		keys = s.TakeAddresses(at.Adapters, a.keysOf)
+		keys = s.TakeAddresses(sweep.Adapters, a.keysOf)
 	}
-	if !read(lists.DiskList, &at.Disks, a.calls.ListDisks) {
+	if !read(lists.DiskList, &sweep.Disks, a.calls.ListDisks) {
 		return keys, err
 	}
-	if s.HasPublic(at.Adapters) {
-		read(lists.PublicList, &at.Public, a.calls.ListPublic)
+	if s.HasPublic(sweep.Adapters) {
+		read(lists.PublicList, &sweep.Public, a.calls.ListPublic)
 	}
 	if _, waits := calls.AsLater(err); waits {
 		return keys, err
-	} // what else went wrong is told, and stops the sweep of nothing else
-	s.TakeRemnants(at, a.now())
+	} // any other error was noted, and stops the sweep of nothing else
+	s.TakeRemnants(sweep, a.now())
 	if err == nil {
-		s.EndSweep(at)
+		s.EndSweep(sweep)
 	}
 	return keys, nil
 }
@@ -124,16 +125,16 @@ func (a *account) stale(s *lists.Scope) (found []lists.Remnant) {
 	s.Do(func(state *lists.State) {
 		for _, r := range state.Remnants {
 			vm, ok := state.VMOf(r)
-			if !ok || now.Sub(r.Since) < lists.OldEnough {
+			if !ok || now.Sub(r.FirstSeen) < lists.OldEnough {
 				continue
 			}
-			_, there := state.VMs[strings.ToLower(vm.Name())]
-			all := works[lists.Mark{Key: r.Mark.Key, ProviderID: r.Mark.ProviderID}]
-			if slices.ContainsFunc(all, func(w work) bool { return w.lives(now) }) {
-				ok = slices.ContainsFunc(all, func(w work) bool { return w.failed[r.UniqueID] || w.failed[r.ID.Key()] }) &&
-					!slices.ContainsFunc(all, func(w work) bool { return w.separate.has(r.ID) })
+			_, exists := state.VMs[strings.ToLower(vm.Name())]
+			owners := works[lists.Mark{Key: r.Mark.Key, ProviderID: r.Mark.ProviderID}]
+			if slices.ContainsFunc(owners, func(w work) bool { return w.lives(now) }) {
+				ok = slices.ContainsFunc(owners, func(w work) bool { return w.failed[r.UniqueID] || w.failed[r.ID.Key()] }) &&
+					!slices.ContainsFunc(owners, func(w work) bool { return w.separate.contains(r.ID) })
 			} else {
-				ok = !there && belongings.KindOf(r.ID) != belongings.Disk && state.IsOf(r, vm) && lists.IsOurs(r.Mark, a.manager)
+				ok = !exists && belongings.KindOf(r.ID) != belongings.Disk && state.IsOf(r, vm) && lists.IsOurs(r.Mark, a.manager)
 			}
 			if ok {
 				found = append(found, r)

@@ -12,7 +12,7 @@ import (
 // accepted and then ended as failed. What the last accepted request makes is none of it, until its VM says what it has.
 func TestRestOfFailedRequests(t *testing.T) {
 	m := blueMachine()
-	refused, accepted := next.Put{At: blueNoon, Answer: next.Refused}, next.Put{At: blueNoon, Answer: next.Accepted}
+	refused, accepted := next.Put{Sent: blueNoon, Answer: next.Refused}, next.Put{Sent: blueNoon, Answer: next.Accepted}
 	failed := map[string]bool{"11111111-aaaa-bbbb-cccc-555555555555": true}
 	has := lists.Record{Adapters: []string{blueNIC.Key()}}
 	for name, c := range map[string]struct {

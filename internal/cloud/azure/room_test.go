@@ -56,12 +56,12 @@ func TestOpened(t *testing.T) {
 		a, m := &account{now: func() time.Time { return blueNoon }}, blueMachine()
 		c.of.Error = cloud.Errorf(cloud.Exhausted, "Other", "full")
 		c.of.Error.After = time.Hour
-		a.closures.shut(blueGroup, locationOf(m), choice, c.of, blueNoon)
-		put := next.Put{At: blueNoon.Add(c.asked), Answer: next.Accepted}
-		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: next.On}, Put: put}
+		a.blocks.block(blueGroup, locationOf(m), choice, c.of, blueNoon)
+		put := next.Put{Sent: blueNoon.Add(c.asked), Answer: next.Accepted}
+		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: next.PoweredOn}, Put: put}
 		a.ledger.note(m, blueNoon, func(w *work) { w.put, w.choice = put, choice })
 		why := func(of request.Choice) bool {
-			return a.closures.why(blueGroup, locationOf(m), of, cloud.MachineID{UID: "another"}, blueNoon) == nil
+			return a.blocks.reason(blueGroup, locationOf(m), of, cloud.MachineID{UID: "another"}, blueNoon) == nil
 		}
 		a.saw(m, s, a.ledger.recall(m))
 		expect.Same(t, name+": open", c.opens, why(choice))
@@ -98,10 +98,10 @@ func TestChoose(t *testing.T) {
 	} {
 		a, m := &account{now: func() time.Time { return blueNoon }}, blueMachine()
 		m.Spec.Azure = &infrav1.AzureVM{Location: "eastus", VMSize: c.sizes[0], FallbackVMSizes: c.sizes[1:]}
-		shelf := a.sizes.shelf(blueGroup.Subscription, "eastus")
-		shelf.sizes, shelf.began, shelf.why = c.known, old, cloud.Errorf(cloud.Transient, "Other", "why")
+		shelf := a.sizes.cache(blueGroup.Subscription, "eastus")
+		shelf.sizes, shelf.began, shelf.failure = c.known, old, cloud.Errorf(cloud.Transient, "Other", "why")
 		for _, size := range c.full {
-			a.closures.shut(blueGroup, "eastus", request.Choice{Size: size}, full, blueNoon)
+			a.blocks.block(blueGroup, "eastus", request.Choice{Size: size}, full, blueNoon)
 		}
 		s := &next.Survey{Now: blueNoon}
 		a.choose(blueGroup, m, s)
@@ -133,17 +133,17 @@ func TestListSizes(t *testing.T) {
 		"refused":   {said{http.StatusForbidden, denied}, sizesAgain, 0},
 		"throttled": {said{http.StatusTooManyRequests, `{"error":{"message":"try again after '900' seconds"}}`}, 15 * time.Minute, 0},
 	} {
-		var s *shelf
+		var s *sizeCache
 		a := blueAccount(t, says(func(*http.Request) (int, string) {
 			expect.Same(t, name+": it is under way", true, s.asking)
 			return c.answer.status, c.answer.text
 		}))
-		s = a.sizes.shelf(armsim.Subscription, "eastus")
+		s = a.sizes.cache(armsim.Subscription, "eastus")
 		expect.OK(t, a.listSizes(t.Context(), s))
 		expect.Same(t, name+": sizes", c.known, len(s.sizes))
 		expect.Same(t, name+": it is asked for", false, s.asking)
 		expect.Same(t, name+": began", c.known > 0, s.began.Equal(blueNoon))
-		expect.Same(t, name+": why", c.known == 0, s.why != nil)
+		expect.Same(t, name+": why", c.known == 0, s.failure != nil)
 		if c.notBefore > 0 {
 			expect.Same(t, name+": again", blueNoon.Add(c.notBefore), s.notBefore)
 		}

@@ -62,7 +62,7 @@ func TestStale(t *testing.T) {
 	} {
 		a := &account{now: func() time.Time { return blueNoon }, manager: manager}
 		s := a.lists.Scope(blueGroup)
-		since := next.Remnant{Since: blueNoon.Add(-c.age)}
+		since := next.Remnant{FirstSeen: blueNoon.Add(-c.age)}
 		stateIn(s).Remnants["one"] = lists.Remnant{ID: c.id, UniqueID: blueID, Mark: c.mark, Remnant: since}
 		stateIn(s).VMs[c.vm] = lists.Record{}
 		if !c.unseen {
@@ -87,7 +87,7 @@ func TestDetachedIsNoRemnant(t *testing.T) {
 	stateIn(s).VMs[m.Name] = lists.Record{Key: blueVM.Key(), Mark: blueMark(), VMID: blueID}
 	stateIn(s).Parts = map[string][]lists.Part{blueVM.Key(): {{ID: blueNIC, UniqueID: "22222222-aaaa-bbbb-cccc-555555555555"}}}
 	detached := lists.Remnant{ID: blueGroup.Disk("win-1-data"), UniqueID: blueID, Mark: blueMark()}
-	detached.Since = blueNoon.Add(-lists.OldEnough)
+	detached.FirstSeen = blueNoon.Add(-lists.OldEnough)
 	stateIn(s).Remnants[detached.ID.Key()] = detached
 	a.ledger.note(m, blueNoon, func(w *work) {
 		w.put.Answer, w.failed = next.Accepted, map[string]bool{} // an earlier try failed

@@ -68,7 +68,7 @@ func TestSearchIsAStep(t *testing.T) {
 	} {
 		s := a.lists.Scope(blueGroup)
 		stateIn(s).SweepBegan, stateIn(s).Due[lists.Remnants] = blueNoon.Add(c.began), blueNoon.Add(c.due)
-		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.Search})
+		over, err := a.perform(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.Search})
 		expect.OK(t, err)
 		expect.Same(t, name+": it is over", true, over)
 		expect.Same(t, name+": due", c.want, stateIn(s).Due[lists.Remnants].Sub(blueNoon))
@@ -91,11 +91,11 @@ func TestRemove(t *testing.T) {
 	} {
 		a := blueAccount(t, says(func(*http.Request) (int, string) { return c.answer.status, c.answer.text }))
 		s := a.lists.Scope(blueGroup)
-		over, err := a.do(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.Remove})
+		over, err := a.perform(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.Remove})
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", true, over)
 		del := a.ledger.recall(blueMachine()).del
-		expect.Same(t, name+": at", blueNoon, del.At)
+		expect.Same(t, name+": at", blueNoon, del.Sent)
 		expect.Same(t, name+": accepted", c.accepted, del.Accepted)
 		expect.Same(t, name+": why", c.says != "", del.Err != nil)
 	}
@@ -144,7 +144,7 @@ func TestBeforeARequest(t *testing.T) {
 		}
 		choice := request.Choice{Size: "Standard_D4s_v5"}
 		if c.closed {
-			a.closures.shut(blueGroup, locationOf(m), choice, full, blueNoon)
+			a.blocks.block(blueGroup, locationOf(m), choice, full, blueNoon)
 		}
 		over, err := a.create(t.Context(), m, place{vm: blueVM, scope: a.lists.Scope(blueGroup)}, choice)
 		expect.Says(t, name, err, c.says)
@@ -184,7 +184,7 @@ func TestLookAtIt(t *testing.T) {
 		m := blueMachine()
 		a.opened = blueNoon.Add(-2 * time.Hour)
 		s := a.lists.Scope(blueGroup)
-		powersIn(s.Power).Heard = blueNoon
+		powersIn(s.Power).Answered = blueNoon
 		expect.Says(t, name, a.look(t.Context(), m, place{vm: blueVM, scope: s}), c.says)
 		w := a.ledger.recall(m)
 		expect.Same(t, name+": looked", c.looked, w.looked.Equal(blueNoon))
@@ -194,14 +194,14 @@ func TestLookAtIt(t *testing.T) {
 		expect.Same(t, name+": its group is missed", c.groups, stateIn(s).Missed.Times)
 	}
 	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusNotFound, gone }))
-	a.ledger.note(blueMachine(), blueNoon, func(w *work) { w.put = next.Put{At: blueNoon, Answer: next.Accepted} })
+	a.ledger.note(blueMachine(), blueNoon, func(w *work) { w.put = next.Put{Sent: blueNoon, Answer: next.Accepted} })
 	expect.OK(t, a.look(t.Context(), blueMachine(), place{vm: blueVM, scope: a.lists.Scope(blueGroup)}))
 	w := a.ledger.recall(blueMachine())
 	expect.Same(t, "missed just after a request, which does not count", true, w.missed.Times == 0 && w.looked.Equal(blueNoon))
-	once := next.Missed{}.Again(blueNoon)
-	twice := once.Again(blueNoon.Add(1))
-	expect.Same(t, "missed once", next.Missed{Times: 1, First: blueNoon, Last: blueNoon}, once)
-	expect.Same(t, "missed twice", next.Missed{Times: 2, First: blueNoon, Last: blueNoon.Add(1)}, twice)
+	once := next.Missed{}.Add(blueNoon)
+	twice := once.Add(blueNoon.Add(1))
+	expect.Same(t, "missed once", next.Missed{Times: 1, First: blueNoon, Latest: blueNoon}, once)
+	expect.Same(t, "missed twice", next.Missed{Times: 2, First: blueNoon, Latest: blueNoon.Add(1)}, twice)
 }
 
 // TestViewOfAFailure: that there is no room for a VM closes its size for all.
@@ -225,7 +225,7 @@ func TestViewOfAFailure(t *testing.T) {
 		}
 		expect.Says(t, name, a.view(t.Context(), m, place{vm: blueVM, scope: s}), c.says)
 		expect.Same(t, name+": why", c.view, a.ledger.recall(m).view != nil)
-		shut := a.closures.why(blueGroup, locationOf(m), choice, cloud.MachineID{UID: "another"}, blueNoon)
+		shut := a.blocks.reason(blueGroup, locationOf(m), choice, cloud.MachineID{UID: "another"}, blueNoon)
 		expect.Same(t, name+": closed", c.close, shut != nil)
 	}
 }

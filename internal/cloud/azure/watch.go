@@ -30,8 +30,8 @@ func (a *account) Watch(ctx context.Context, changed func(...cloud.Key)) error {
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is already being watched")
 	}
 	defer a.watching.Store(false)
-	defer a.untold()
-	a.untold()
+	defer a.restart()
+	a.restart()
 	ticks, stop := a.ticks()
 	defer stop()
 	for {
@@ -44,23 +44,23 @@ func (a *account) Watch(ctx context.Context, changed func(...cloud.Key)) error {
 	}
 }
 
-// untold says that the watch has told of no scope.
-func (a *account) untold() {
-	for _, s := range a.lists.All() {
+// restart makes the watch report all scopes anew.
+func (a *account) restart() {
+	for _, s := range a.lists.AllScopes() {
 		s.Restart()
 	}
 }
 
-// poll asks for the lists that are due, and wakes whom a second look may prove something. A list that fails changes nothing; the
-// next good one wakes all of its machines.
+// poll asks for the lists that are due, and wakes the machines for which a second look may prove something. A list that fails
+// changes nothing; the next good one wakes all of its machines.
 func (a *account) poll(ctx context.Context) (keys []cloud.Key) {
-	for _, s := range a.lists.All() {
+	for _, s := range a.lists.AllScopes() {
 		keys = append(keys, a.pollVMs(ctx, s)...)
 	}
 	for _, p := range a.lists.AllPowers() {
 		keys = append(keys, a.pollPowers(ctx, p)...)
 	}
-	for _, s := range a.lists.All() {
+	for _, s := range a.lists.AllScopes() {
 		keys = append(keys, a.pollRest(ctx, s)...)
 	}
 	return append(keys, a.ledger.toLook(a.now())...)
@@ -80,13 +80,13 @@ func (a *account) pollVMs(ctx context.Context, s *lists.Scope) []cloud.Key {
 		}
 	}
 	if s.Report() {
-		keys = append(s.Known(a.keysOf), a.ledger.keys(s.Key)...)
+		keys = append(s.Machines(a.keysOf), a.ledger.keys(s.Key)...)
 	}
 	return keys
 }
 
 func (a *account) pollPowers(ctx context.Context, p *lists.Powers) []cloud.Key {
-	busy, scopes := false, a.lists.All()
+	busy, scopes := false, a.lists.AllScopes()
 	for _, s := range scopes {
 		busy = busy || s.Power == p && a.busy(s)
 	}
@@ -94,8 +94,8 @@ func (a *account) pollPowers(ctx context.Context, p *lists.Powers) []cloud.Key {
 		return nil
 	}
 	keys, err := a.listPowers(ctx, p) // without it, power is unknown or as before
-	if later, waits := calls.AsLater(err); waits {
-		p.Postpone(a.now().Add(later.After))
+	if postponed, waits := calls.AsLater(err); waits {
+		p.Postpone(a.now().Add(postponed.After))
 		return nil
 	}
 	for _, s := range scopes {
@@ -107,34 +107,34 @@ func (a *account) pollPowers(ctx context.Context, p *lists.Powers) []cloud.Key {
 // pollRest sweeps, which shows all addresses, and asks for addresses that are still not known.
 func (a *account) pollRest(ctx context.Context, s *lists.Scope) (keys []cloud.Key) {
 	if a.due(s, lists.Remnants, 0) {
-		more, err := a.listRemnants(ctx, s)
-		keys = append(keys, more...)
+		changed, err := a.listRemnants(ctx, s)
+		keys = append(keys, changed...)
 		a.postpone(s, lists.Remnants, err)
 		if err == nil {
 			_ = a.sweep(ctx, s) // tried again
 		}
 	}
 	if s.LacksAddress(a.keysOf) && a.due(s, lists.Addresses, lists.WhileBusy) {
-		more, err := a.listAddresses(ctx, s) // asked for again
+		changed, err := a.listAddresses(ctx, s) // asked for again
 		a.postpone(s, lists.Addresses, err)
-		keys = append(keys, more...)
+		keys = append(keys, changed...)
 	}
 	return keys
 }
 
-// due says whether a list is due, and when it will be again. No idle pause means a sweep.
-func (a *account) due(s *lists.Scope, of lists.List, idle time.Duration) bool {
+// due reports whether a list is due, and sets when it is due again. No idle pause means a sweep.
+func (a *account) due(s *lists.Scope, list lists.List, idle time.Duration) bool {
 	busy, now := idle != 0 && a.busy(s), a.now()
 	if idle == 0 {
 		idle = sweepEvery
 	}
-	return s.IsDue(of, now, pause(busy, idle), busy)
+	return s.IsDue(list, now, pause(busy, idle), busy)
 }
 
-// postpone has a list that must wait for its turn asked for as soon as the limiter lets us.
-func (a *account) postpone(s *lists.Scope, of lists.List, err error) {
-	if later, waits := calls.AsLater(err); waits {
-		s.Postpone(of, a.now().Add(later.After))
+// postpone makes a list that must wait for its turn due as soon as the limiter lets us.
+func (a *account) postpone(s *lists.Scope, list lists.List, err error) {
+	if postponed, waits := calls.AsLater(err); waits {
+		s.Postpone(list, a.now().Add(postponed.After))
 	}
 }
 
@@ -149,21 +149,21 @@ func pause(busy bool, idle time.Duration) time.Duration {
 	return time.Duration(float64(idle) * (0.9 + 0.2*rand.Float64())) //nolint:gosec // jitter is no secret
 }
 
-// synced says that the watch has told of all VMs of all scopes.
+// synced reports whether the watch has reported all VMs of all scopes.
 func (a *account) synced() bool {
-	all := a.lists.All()
-	for _, s := range all {
+	scopes := a.lists.AllScopes()
+	for _, s := range scopes {
 		if !s.IsReported() {
 			return false
 		}
 	}
-	return a.watching.Load() && len(all) > 0
+	return a.watching.Load() && len(scopes) > 0
 }
 
 // Marked returns the VMs with our marks that the lists have, and what VMs left.
-func (a *account) Marked() (all []cloud.Marked, known bool) {
-	for _, s := range a.lists.All() {
-		all = append(all, s.Marked(a.now())...)
+func (a *account) Marked() (marks []cloud.Marked, synced bool) {
+	for _, s := range a.lists.AllScopes() {
+		marks = append(marks, s.Marked(a.now())...)
 	}
-	return all, a.synced()
+	return marks, a.synced()
 }

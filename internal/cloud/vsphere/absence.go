@@ -18,18 +18,18 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// lacks says that the inventory is up to date, knows all VMs, and has none that could be m's: with its marks, its id or its
-// name. A VM that was made a moment ago may not be in it yet. Before a clone that is enough, because a folder has each name
-// once: a second clone fails. Before a machine is let go it is one half of the proof.
+// lacks reports whether the inventory is up to date, holds all VMs, and has none that could be m's: with its marks, its id or
+// its name. A VM that was made a moment ago may be missing from it. Before a clone that is enough, because names are unique in a
+// folder: a second clone fails. Before a machine is let go it is one half of the proof.
 func (i *inventory) lacks(m cloud.Machine) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.synced && !i.missing.elsewhere && i.missing.vms == 0 && !i.mayHave(m)
 }
 
-// readableFolder proves that the account sees where m's VM would be, in this moment, and returns the folder in which its name is
-// to be looked for; nil if there is none. What was found by a path before, or a minute ago, proves nothing: whoever takes a
-// permission away takes the sight of the VM with it. So a folder is read by its reference, which is known from the VM itself.
+// readableFolder proves that the account can read the place where m's VM would be, now, and returns the folder in which to look
+// for its name; nil if there is none. A place that was found by its path, or a minute ago, proves nothing: a permission that is
+// taken away hides the VM as well. So the folder is read by its reference, which the VM's own properties gave.
 func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s next.Survey) (*types.ManagedObjectReference, error) {
 	folder := types.ManagedObjectReference{Type: "Folder", Value: s.Memory.Folder}
 	if s.Memory.Object.Value == "" || folder.Value == "" {
@@ -46,8 +46,8 @@ func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s next.Su
 	return nil, err
 }
 
-// folderByPath finds the folder that the spec names. One that is not found may be hidden, with the VM in it. That proves
-// something only of a machine for which nobody has asked for a VM.
+// folderByPath finds the folder that the spec names. A folder that is not found may be hidden, with the VM in it: its absence
+// proves something only for a machine for which no VM was ever requested.
 func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s next.Survey) (*types.ManagedObjectReference, error) {
 	for tries := 0; ; tries++ {
 		folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
@@ -72,71 +72,71 @@ func (a *account) canRead(ctx context.Context, object types.ManagedObjectReferen
 	return err
 }
 
-// isMissing says that a place of the spec was not found.
+// isMissing reports whether a place of the spec was not found.
 func isMissing(err error) bool {
-	known := (*cloud.Error)(nil)
-	return errors.As(err, &known) && known.Reason == infrav1.PlacementNotFoundReason
+	cloudErr := (*cloud.Error)(nil)
+	return errors.As(err, &cloudErr) && cloudErr.Reason == infrav1.PlacementNotFoundReason
 }
 
-// hidden says that the account may not see something.
+// hidden reports whether the account may not read something.
 func hidden(err error) bool {
 	return session.Is[types.BaseNoPermission](err) && !session.Is[*types.NotAuthenticated](err)
 }
 
-// unproved is why it is not known whether a VM that was there once is gone. More credentials or rights may come, so it is asked
-// again, which an error of the spec is not.
+// unproved returns the reason why it is open whether a VM that existed once is gone. Other credentials or rights may settle it,
+// so the error is retriable, which an error of the spec is not.
 func unproved(err error) error {
-	known := (*cloud.Error)(nil)
-	if !errors.As(err, &known) || known.Reason != infrav1.PlacementNotFoundReason {
+	cloudErr := (*cloud.Error)(nil)
+	if !errors.As(err, &cloudErr) || cloudErr.Reason != infrav1.PlacementNotFoundReason {
 		return err
 	}
-	told := *known
-	told.Kind = cloud.Denied
-	return &told
+	denied := *cloudErr
+	denied.Kind = cloud.Denied
+	return &denied
 }
 
 // withWayOut adds the way out to the error of a deletion that cannot end.
 func withWayOut(err error) error {
-	known := (*cloud.Error)(nil)
+	cloudErr := (*cloud.Error)(nil)
 	err = unproved(err)
 	stuck := []string{infrav1.PlacementNotFoundReason, infrav1.NameTakenReason, infrav1.VMNotProvedReason}
-	if !errors.As(err, &known) || !slices.Contains(stuck, known.Reason) && !hidden(err) {
+	if !errors.As(err, &cloudErr) || !slices.Contains(stuck, cloudErr.Reason) && !hidden(err) {
 		return err
 	}
-	return next.WayOut(known)
+	return next.WayOut(cloudErr)
 }
 
-// keepGone is how long it is remembered that nothing is left of a machine. Its object is looked at again until it is gone, too.
+// keepGone is how long a machine without a VM stays in goneLately. Its object is read again until it is gone, too.
 const keepGone = time.Minute
 
-// goneLately says until when it is remembered of machines, and what to look for of them.
+// goneLately holds, for machines without a VM, when the entry expires and what to look for by hand.
 type goneLately map[cloud.MachineID]struct {
-	until time.Time
-	left  string
+	expiry time.Time
+	left   string
 }
 
 func (g *goneLately) note(m cloud.Machine, left string, now time.Time) {
 	if *g == nil {
 		*g = goneLately{}
 	}
-	for id, one := range *g {
-		if !now.Before(one.until) {
+	for id, entry := range *g {
+		if !now.Before(entry.expiry) {
 			delete(*g, id)
 		}
 	}
-	one := (*g)[m.ID()]
-	one.until, one.left = now.Add(keepGone), left
-	(*g)[m.ID()] = one
+	entry := (*g)[m.ID()]
+	entry.expiry, entry.left = now.Add(keepGone), left
+	(*g)[m.ID()] = entry
 }
 
-// The ledger keeps this many machines, and those beyond for a day at least. Nobody asks any more for a machine whose finalizer a
-// person has removed, and the next object of its name has another UID.
+// The ledger keeps this many machines; above this number, entries older than a day are dropped. A machine whose finalizer a
+// person has removed is never asked for again, and the next object of its name has another UID.
 const (
 	manyMachines = 20000
 	keptFor      = 24 * time.Hour
 )
 
-// use notes that somebody asks for a machine, and takes over what an earlier process has kept of it.
+// use notes that a machine is in use, and takes over what an earlier process has recorded of it.
 func (l *ledger) use(m cloud.Machine, now time.Time) {
 	isNew := false
 	l.note(m, func(w *work) {
@@ -148,7 +148,7 @@ func (l *ledger) use(m cloud.Machine, now time.Time) {
 	}
 }
 
-// prune forgets the machines that nobody asked for in a long time, if there are too many. What proves their VMs is in their
+// prune forgets the machines that were not used for a long time, if there are too many. What proves their VMs is in their
 // status.
 func (l *ledger) prune(now time.Time) {
 	l.mu.Lock()
@@ -164,27 +164,27 @@ func (l *ledger) prune(now time.Time) {
 	}
 }
 
-// stillThere notes that the VM exists, or may: an accepted deletion that is not under way came to nothing, also one of an earlier
-// process.
+// stillThere notes that the VM exists, or may exist: an accepted deletion that is not under way has failed, also one of an
+// earlier process.
 func (w *work) stillThere() {
 	if w.job.Act != next.Destroy {
 		w.deletion = ""
 	}
 }
 
-// leftOf says what to look for of a machine that is let go: all that is known is that its VM is not where the account sees it.
-// Empty if our own request has removed it, or nobody asked for one.
+// leftOf returns what to look for by hand when a machine is let go: its VM is not where the account can see it, and no more than
+// that is proved. It is empty if our own request has removed the VM, or if none was ever requested.
 func leftOf(m cloud.Machine, w work) string {
 	mayHave := m.Asked != cloud.NeverAsked || w.mayMake || !w.AnswerLost.IsZero() || w.Object.Value != ""
 	if m.Spec.VSphere == nil || w.deletion == infrav1.DeletionAccepted || !mayHave {
 		return ""
 	}
-	last := "no reference to it is known"
+	lastSeen := "no reference to it is known"
 	if w.Object.Value != "" {
-		last = fmt.Sprintf("last seen as %s in the folder %s", cloud.Clean(w.Object.Value, seen.MaxReference),
+		lastSeen = fmt.Sprintf("last seen as %s in the folder %s", cloud.Clean(w.Object.Value, seen.MaxReference),
 			cmp.Or(cloud.Clean(w.Folder, seen.MaxReference), "of its spec"))
 	}
 	return fmt.Sprintf("the VM %q with the instance UUID %s (%s) was not found, and the vCenter accepted no request of the "+
 		"controller to delete it: if a host was removed and added again, or the vCenter was restored, look for it in the folder "+
-		"\"Discovered virtual machine\"", m.Name, seen.IDOf(m), last)
+		"\"Discovered virtual machine\"", m.Name, seen.IDOf(m), lastSeen)
 }

@@ -27,7 +27,7 @@ type account struct {
 	watching  atomic.Bool
 	waiting   waiting
 	folders   folders
-	left      []*watcher // of the watch: those that a vCenter that did not answer still has
+	left      []*watcher // of the watch: those that could not be removed, as the vCenter did not answer
 	now       func() time.Time
 	opened    time.Time               // requests of a process before us, or of an account before this one, were sent until then
 	gathered  func() <-chan time.Time // fires when what came since the call is to be listed
@@ -50,7 +50,7 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 
 // Delete switches the VM off, destroys it, and then makes sure that none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
-	if left, is := a.ledger.struck(m, a.now()); is && a.inventory.lacks(m) {
+	if left, ok := a.ledger.struck(m, a.now()); ok && a.inventory.lacks(m) {
 		return cloud.VM{Left: left}, cloud.ErrNotFound
 	}
 	if a.ledger.abandon(m) {
@@ -63,7 +63,7 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 		a.clones.Forget(m)
 	}
 	switch next.Act(vm.Detail) {
-	case next.SwitchOff, next.Destroy: // takes a moment, and to tell it would be a write for each machine
+	case next.SwitchOff, next.Destroy: // takes a moment; reporting it would cost a write for each machine
 		vm.Detail = ""
 	case next.Clone:
 		vm.Detail = "the vCenter is still cloning it"
@@ -89,11 +89,11 @@ func (a *account) clock() time.Time { return a.now() }
 // Close ends the session for good.
 func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx) }
 
-// pursue gathers what is known and decides. If the step is a question, it asks the vCenter and decides again; otherwise it
-// starts at most one task and returns. What another vCenter has called the machine's VM counts for nothing here.
+// pursue gathers the facts and decides. If the step is a question, it asks the vCenter and decides again; otherwise it starts at
+// most one task and returns. A reference that another vCenter has given to the machine's VM does not count here.
 func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (vm cloud.VM, err error) {
 	named := logr.NewContext(ctx, logr.FromContextOrDiscard(ctx).WithValues("providerID", m.ProviderID))
-	defer func() { err = a.session.Told(named, fmt.Sprint(m.ID()), vm.State == cloud.Running, err) }()
+	defer func() { err = a.session.Explain(named, fmt.Sprint(m.ID()), vm.State == cloud.Running, err) }()
 	server, err := a.session.Server(ctx)
 	if err != nil {
 		return cloud.VM{}, err
@@ -106,20 +106,20 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	}()
 	s, err := a.gather(ctx, m)
 	for err == nil {
-		switch then := next.Decide(m, s, want); {
-		case then.Act.Asks():
-			if err = a.findOut(ctx, m, then.Act, &s); want == next.Gone {
+		switch step := next.Decide(m, s, want); {
+		case step.Act.Asks():
+			if err = a.findOut(ctx, m, step.Act, &s); want == next.Gone {
 				err = withWayOut(err)
 			}
-		case then.Act != "":
-			if err = a.start(ctx, m, then.Act, then.With); !errors.Is(err, errOvertaken) {
-				return then.VM, err
+		case step.Act != "":
+			if err = a.start(ctx, m, step.Act, step.Target); !errors.Is(err, errOvertaken) {
+				return step.VM, err
 			}
-			if s, err = a.gather(ctx, m); then.Act != next.Clone {
-				return then.VM, err
+			if s, err = a.gather(ctx, m); step.Act != next.Clone {
+				return step.VM, err
 			}
 		default:
-			return then.VM, then.Err
+			return step.VM, step.Err
 		}
 	}
 	return cloud.VM{}, err

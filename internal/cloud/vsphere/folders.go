@@ -8,78 +8,78 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// maxFolders is how many folders an account that may not see the whole vCenter is watched in. Specs name folders, and a tenant
-// may write any number of specs. The VMs in other folders are asked for.
+// maxFolders limits the folders that are watched for an account that may not see the whole vCenter. Specs name folders, and a
+// tenant may write any number of specs. VMs in other folders are looked up by calls.
 const maxFolders = 64
 
-// errMoreFolders is why the watch of folders begins again.
+// errMoreFolders is the reason why the watch of folders starts again.
 var errMoreFolders = errors.New("a machine has named another folder")
 
-// folders are those that specs have named.
+// folders holds the folders that specs have named.
 type folders struct {
 	mu    sync.Mutex
 	named map[[2]string]infrav1.VSphereVM
-	more  chan struct{} // closed with the next one
+	added chan struct{} // closed when the next one is added
 }
 
-// note notes the folder of a spec.
+// note adds the folder of a spec.
 func (f *folders) note(spec *infrav1.VSphereVM) {
 	if spec == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := [2]string{spec.Datacenter, spec.Folder}
-	if _, known := f.named[at]; known || len(f.named) >= maxFolders {
+	key := [2]string{spec.Datacenter, spec.Folder}
+	if _, ok := f.named[key]; ok || len(f.named) >= maxFolders {
 		return
 	}
 	if f.named == nil {
 		f.named = map[[2]string]infrav1.VSphereVM{}
 	}
-	f.named[at] = infrav1.VSphereVM{Datacenter: spec.Datacenter, Folder: spec.Folder}
-	if f.more != nil {
-		close(f.more)
-		f.more = nil
+	f.named[key] = infrav1.VSphereVM{Datacenter: spec.Datacenter, Folder: spec.Folder}
+	if f.added != nil {
+		close(f.added)
+		f.added = nil
 	}
 }
 
-// all returns the folders, and what is closed with the next one.
-func (f *folders) all() (all []infrav1.VSphereVM, more <-chan struct{}) {
+// list returns the folders, and a channel that is closed when the next one is added.
+func (f *folders) list() (specs []infrav1.VSphereVM, added <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, spec := range f.named {
-		all = append(all, spec)
+		specs = append(specs, spec)
 	}
-	if f.more == nil {
-		f.more = make(chan struct{})
+	if f.added == nil {
+		f.added = make(chan struct{})
 	}
-	return all, f.more
+	return specs, f.added
 }
 
-// addFolders adds the VMs in the folders that specs have named, once there is one. It returns why it was called if the account
-// may see none of them.
-func (a *account) addFolders(ctx context.Context, w *watcher, why error) error {
-	all, more := a.folders.all()
-	for len(all) == 0 {
+// addFolders adds the VMs in the folders that specs have named, once there is one. If the account may see none of them, it
+// returns the cause with which it was called.
+func (a *account) addFolders(ctx context.Context, w *watcher, cause error) error {
+	specs, added := a.folders.list()
+	for len(specs) == 0 {
 		select {
 		case <-ctx.Done():
-			return why
-		case <-more:
-			all, more = a.folders.all()
+			return cause
+		case <-added:
+			specs, added = a.folders.list()
 		}
 	}
-	w.more = more
-	for _, spec := range all {
-		at, err := a.places.FindFolder(ctx, spec)
+	w.folderAdded = added
+	for _, spec := range specs {
+		folder, err := a.places.FindFolder(ctx, spec)
 		if err == nil {
-			err = w.addView(ctx, at)
+			err = w.addView(ctx, folder)
 		}
 		if a.session.Broken() {
 			return err
 		}
 	}
 	if len(w.views) == 0 {
-		return why
+		return cause
 	}
 	return nil
 }
@@ -87,10 +87,10 @@ func (a *account) addFolders(ctx context.Context, w *watcher, why error) error {
 // untilMore returns a context that ends when a machine names another folder than those that are watched.
 func (w *watcher) untilMore(ctx context.Context) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(ctx)
-	if w.more != nil {
+	if w.folderAdded != nil {
 		go func() {
 			select {
-			case <-w.more:
+			case <-w.folderAdded:
 				end(errMoreFolders)
 			case <-ctx.Done():
 			}

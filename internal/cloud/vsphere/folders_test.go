@@ -22,7 +22,7 @@ func TestNoFolder(t *testing.T) {
 	t.Parallel()
 	var f folders
 	f.note(nil)
-	all, _ := f.all()
+	all, _ := f.list()
 	expect.Same(t, "folders", 0, len(all))
 }
 
@@ -30,7 +30,7 @@ func TestNoFolder(t *testing.T) {
 func TestUntilMore(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
-	ctx, end := (&watcher{more: more}).untilMore(t.Context())
+	ctx, end := (&watcher{folderAdded: more}).untilMore(t.Context())
 	defer end()
 	close(more)
 	<-ctx.Done()
@@ -85,7 +85,7 @@ func TestFirstFolder(t *testing.T) {
 	wait.Until(t, "the wait for a folder", func() (any, bool) {
 		a.folders.mu.Lock()
 		defer a.folders.mu.Unlock()
-		return a.folders.more, a.folders.more != nil
+		return a.folders.added, a.folders.added != nil
 	})
 	a.folders.note(&infrav1.VSphereVM{Datacenter: vcenter.Datacenter, Folder: vcenter.Folder})
 	expect.OK(t, <-added)

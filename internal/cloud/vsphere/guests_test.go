@@ -84,7 +84,7 @@ func TestSyncedAmongMany(t *testing.T) {
 	}
 	expect.Same(t, "the VM of the machine", cloud.Ours, a.inventory.seen(m).Whose)
 	expect.Same(t, "its address", "10.0.0.1", a.inventory.seen(m).VM.Address)
-	expect.Same(t, "VMs of others", true, len(a.inventory.others) >= others)
+	expect.Same(t, "VMs of others", true, len(a.inventory.otherVMs) >= others)
 }
 
 // TestSyncedWithAddresses: no machine is woken for the list of all VMs before the addresses of its VM are known, however many
@@ -219,7 +219,7 @@ func TestTakenOffTheList(t *testing.T) {
 	add, remove = i.unlisted()
 	expect.Same(t, "to add and remove, with a VM that is new", []int{1, 1}, []int{len(add), len(remove)})
 	i.updateGuest(appeared("vm", "leave", nil))
-	expect.Same(t, "VMs of others", 1, len(i.others))
+	expect.Same(t, "VMs of others", 1, len(i.otherVMs))
 	i.notListed(add)
 	add, _ = i.unlisted()
 	expect.Same(t, "to add again, when the request failed", 1, len(add))

@@ -28,8 +28,8 @@ func Inspect(
 	found := inspect.Run(ctx, inspect.Subject{
 		Session: s, Spec: spec, Count: count, Now: time.Now, Progress: progress,
 		Server: cloud.Clean(strings.TrimSpace(string(credentials["server"])), seen.MaxName),
-		Changes: func(at places.Placement) []types.BaseVirtualDeviceConfigSpec {
-			return request.AdapterChanges(at, nil)
+		Changes: func(placement places.Placement) []types.BaseVirtualDeviceConfigSpec {
+			return request.AdapterChanges(placement, nil)
 		},
 	})
 	return found, s.Close(context.WithoutCancel(ctx))

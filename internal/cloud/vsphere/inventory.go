@@ -12,9 +12,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 )
 
-// What an inventory holds, in bytes. Others' VMs and the reports of ours have a room of their own, so that neither takes that of
-// the rest: there is room for 10,000 VMs of others, and for 5,000 of ours with a report of 1 KiB each. A VM that finds no room is
-// left out, and a report that finds none is: the vCenter is asked for them.
+// Limits of an inventory, in bytes. Others' VMs and the reports of ours have limits of their own, so that neither takes the room
+// of the rest: there is room for 10,000 VMs of others, and for 5,000 of ours with a report of 1 KiB each. A VM or a report that
+// finds no room is left out, and read by a call.
 const (
 	maxOthers    = 4 << 20
 	maxInventory = 6 << 20 // of ours, without their reports
@@ -25,18 +25,18 @@ const (
 )
 
 // inventory holds what the watch has seen of all VMs. VMs without our marks are in it too, because a VM can appear before its
-// marks do. It can prove that a VM exists; absence.go says what it is worth that a VM is not in it.
+// marks do. It can prove that a VM exists; absence.go decides what the absence of a VM proves.
 type inventory struct {
-	mu      sync.Mutex
-	synced  bool                                      // up to date, but for the time that a change takes to arrive
-	vms     map[types.ManagedObjectReference]*seen.VM // with one of our marks, or ours by their reference
-	ours    map[string]types.ManagedObjectReference   // by provider id
-	others  map[string]other                          // by the value of their reference
-	size    int                                       // of vms, without their reports
-	reports int                                       // bytes
-	foreign int                                       // size of others
-	missing missing
-	guests  guests
+	mu           sync.Mutex
+	synced       bool                                      // up to date, but for the time that a change takes to arrive
+	vms          map[types.ManagedObjectReference]*seen.VM // with one of our marks, or ours by their reference
+	byProviderID map[string]types.ManagedObjectReference   // by provider id
+	otherVMs     map[string]otherVM                        // by the value of their reference
+	size         int                                       // of vms, without their reports
+	reports      int                                       // bytes
+	foreign      int                                       // size of others
+	missing      missing
+	guests       guests
 }
 
 // begin empties the inventory for a new snapshot and returns the keys that it knew.
@@ -46,8 +46,8 @@ func (i *inventory) begin() []cloud.Key {
 	keys := i.keys()
 	i.synced, i.size, i.reports, i.foreign, i.missing = false, 0, 0, 0, missing{}
 	i.vms = map[types.ManagedObjectReference]*seen.VM{}
-	i.ours = map[string]types.ManagedObjectReference{}
-	i.others = map[string]other{}
+	i.byProviderID = map[string]types.ManagedObjectReference{}
+	i.otherVMs = map[string]otherVM{}
 	i.guests.begin()
 	return keys
 }
@@ -60,15 +60,15 @@ func (i *inventory) complete() []cloud.Key {
 	return i.keys()
 }
 
-// partly notes that only the VMs in some folders will be told.
+// partly notes that the watch covers only the VMs in some folders.
 func (i *inventory) partly() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.missing.elsewhere = true
 }
 
-// all returns the keys that it knows, also when changes no longer arrive.
-func (i *inventory) all() []cloud.Key {
+// machines returns the keys of the machines in the inventory, also when changes no longer arrive.
+func (i *inventory) machines() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.keys()
@@ -87,8 +87,8 @@ func (i *inventory) isSynced() bool {
 	return i.synced
 }
 
-// update applies a change of what all VMs are asked for. It returns the keys of the machines that it concerns: those whose record
-// names the VM, and that of its marks before and after the change.
+// update applies a change of a property that is watched of all VMs. It returns the keys of the machines that it concerns: those
+// whose record names the VM, and that of its marks before and after the change.
 func (i *inventory) update(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -113,15 +113,15 @@ func (i *inventory) update(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.
 }
 
 // change applies a change to a VM. It returns no keys when it is still as it was before, in all that we keep.
-func change(before seen.VM, s *seen.VM, u types.ObjectUpdate, byRecord []cloud.Key) []cloud.Key {
+func change(old seen.VM, s *seen.VM, u types.ObjectUpdate, byRecord []cloud.Key) []cloud.Key {
 	for _, c := range u.ChangeSet {
 		s.Set(c.Name, c.Val)
 	}
-	if !s.Partial && reflect.DeepEqual(before, *s) {
+	if !s.Partial && reflect.DeepEqual(old, *s) {
 		return nil
 	}
-	keys := appendOwner(byRecord, &before)
-	if s.Owner != before.Owner {
+	keys := appendOwner(byRecord, &old)
+	if s.Owner != old.Owner {
 		keys = appendOwner(keys, s)
 	}
 	return keys
@@ -132,12 +132,12 @@ func vmRef(value string) types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: "VirtualMachine", Value: value}
 }
 
-// take takes a VM out, to be changed or dropped; nil if it is not there.
+// take removes a VM, to be changed or dropped; nil if it is not there.
 func (i *inventory) take(ref types.ManagedObjectReference) *seen.VM {
 	ref = vmRef(ref.Value)
-	if o, there := i.others[ref.Value]; there {
+	if o, ok := i.otherVMs[ref.Value]; ok {
 		i.foreign -= o.size(ref.Value)
-		delete(i.others, ref.Value)
+		delete(i.otherVMs, ref.Value)
 		return o.sighting(ref)
 	}
 	s := i.vms[ref]
@@ -148,13 +148,13 @@ func (i *inventory) take(ref types.ManagedObjectReference) *seen.VM {
 	i.reports -= reported(s)
 	i.missing.reports -= s.Withheld
 	delete(i.vms, ref)
-	if i.ours[s.ProviderID] == ref {
-		delete(i.ours, s.ProviderID)
+	if i.byProviderID[s.ProviderID] == ref {
+		delete(i.byProviderID, s.ProviderID)
 	}
 	return s
 }
 
-// keep puts a VM in if there is room. One that is in the list of ours remains among them until it is taken off that.
+// keep adds a VM if there is room. One that is in the list of ours remains among them until it is taken off that.
 func (i *inventory) keep(s *seen.VM) bool {
 	if !isOurs(s) && s.Cluster == "" && !i.guests.listed[s.Ref] {
 		return i.keepOther(s)
@@ -169,9 +169,9 @@ func (i *inventory) keep(s *seen.VM) bool {
 	i.reports += reported(s)
 	i.missing.reports += s.Withheld
 	i.vms[s.Ref] = s
-	if s.ProviderID != "" && (seen.Scheme+s.ID == s.ProviderID || i.ours[s.ProviderID].Value == "") {
+	if s.ProviderID != "" && (seen.Scheme+s.ID == s.ProviderID || i.byProviderID[s.ProviderID].Value == "") {
 		// If a person clones our VM, the copy has our marks but not our id.
-		i.ours[s.ProviderID] = s.Ref
+		i.byProviderID[s.ProviderID] = s.Ref
 	}
 	if isOurs(s) && !i.guests.listed[s.Ref] {
 		i.guests.wake()
@@ -179,7 +179,7 @@ func (i *inventory) keep(s *seen.VM) bool {
 	return true
 }
 
-// isOurs says that the VM has a mark of ours, or that the record of a machine names it.
+// isOurs reports whether the VM has a mark of ours, or a machine's record names it.
 func isOurs(s *seen.VM) bool { return s.Owner != "" || s.ProviderID != "" || s.ByRecord }
 
 // size is what the VM takes in the inventory without its report, in bytes.
@@ -192,7 +192,7 @@ func sizeOf(s *seen.VM) int {
 	return size
 }
 
-// reported is what the report takes. The one that is longer than a report can be is a constant.
+// reported is the size of the report. A report above the limit has none, as it is replaced by a constant.
 func reported(s *seen.VM) int {
 	if len(s.Report) > cloud.MaxReport {
 		return 0
@@ -202,12 +202,12 @@ func reported(s *seen.VM) int {
 
 // find returns m's VM if the inventory is up to date and has all of it: by its marks or, as a person may have changed them, by
 // the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report,
-// so a machine that had none yet does not wait for that, nor does one whose VM has just come; its user data count as given until
-// the vCenter has said so.
+// so a machine without a VM so far does not wait for that, nor does one whose VM has just appeared; its user data count as given
+// until the vCenter has reported them.
 func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) seen.Found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	s := i.vms[i.ours[m.ProviderID]]
+	s := i.vms[i.byProviderID[m.ProviderID]]
 	if s == nil || s.Whose(m, seen.ByID) != cloud.Ours {
 		s = i.recorded(m, recorded.Value)
 	}
@@ -222,12 +222,14 @@ func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference)
 	return seen.Found{Whose: cloud.Ours, VM: &copied}
 }
 
-// hasJustCome says that the vCenter may yet report what its guest reports: VMs that come in the same seconds are listed together.
+// hasJustCome reports whether the guest's report of a VM may still be on its way: VMs that appear in the same seconds are listed
+// together.
 func hasJustCome(s *seen.VM) bool { return time.Since(s.Came) < guestsTime }
 
-// recorded finds a VM by a machine's record. One that counted as a stranger's until now is asked for all that is known of ours.
+// recorded finds a VM by a machine's record. If it counted as a stranger's until now, all properties of our VMs are read of it
+// from now on.
 func (i *inventory) recorded(m cloud.Machine, ref string) *seen.VM {
-	if o, there := i.others[ref]; there && o.id == seen.IDOf(m) {
+	if o, ok := i.otherVMs[ref]; ok && o.id == seen.IDOf(m) {
 		s := i.take(vmRef(ref))
 		s.ByRecord = true
 		if !i.keep(s) && !s.Partial {
@@ -240,14 +242,14 @@ func (i *inventory) recorded(m cloud.Machine, ref string) *seen.VM {
 	return nil
 }
 
-// mayHave says that a VM has m's marks, id or name.
+// mayHave reports whether a VM has m's marks, id or name.
 func (i *inventory) mayHave(m cloud.Machine) bool {
 	for _, s := range i.vms {
 		if s.Name == m.Name || s.ID == seen.IDOf(m) || s.ProviderID == m.ProviderID {
 			return true
 		}
 	}
-	for _, o := range i.others {
+	for _, o := range i.otherVMs {
 		if o.name == m.Name || o.id == seen.IDOf(m) {
 			return true
 		}

@@ -96,21 +96,21 @@ func TestInventoryIsBounded(t *testing.T) {
 				i.updateGuest(u)
 			}
 			if i.size > maxInventory || i.reports > maxReports || i.foreign > maxOthers || len(i.vms)*perVM > maxInventory ||
-				len(i.others)*perOther > maxOthers || len(i.ours) > len(i.vms) {
-				t.Errorf("%d, %d and %d bytes, %d VMs, %d of ours", i.size, i.reports, i.foreign, len(i.vms), len(i.ours))
+				len(i.otherVMs)*perOther > maxOthers || len(i.byProviderID) > len(i.vms) {
+				t.Errorf("%d, %d and %d bytes, %d VMs, %d of ours", i.size, i.reports, i.foreign, len(i.vms), len(i.byProviderID))
 			}
 			for _, s := range i.vms {
 				if len(s.Name) > seen.MaxName || len(s.ID) > seen.MaxMark || len(s.NICs) > seen.MaxAddresses || s.Ref.ServerGUID != "" {
 					t.Fatalf("kept: %.300v", *s)
 				}
 			}
-			expect.Same(t, "all VMs are known", len(i.vms)+len(i.others) == 20_000, i.missing.vms == 0)
+			expect.Same(t, "all VMs are known", len(i.vms)+len(i.otherVMs) == 20_000, i.missing.vms == 0)
 			for n := range 20_000 {
 				leave := types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: vmRef(fmt.Sprint("vm-", n))}
 				i.update(leave)
 				i.updateGuest(leave)
 			}
-			expect.Same(t, "bytes when all are gone", 0, i.size+i.reports+i.foreign+len(i.vms)+len(i.ours)+len(i.others))
+			expect.Same(t, "bytes when all are gone", 0, i.size+i.reports+i.foreign+len(i.vms)+len(i.byProviderID)+len(i.otherVMs))
 			expect.Same(t, "nothing is missing then", true, i.missing == missing{})
 		})
 	}
@@ -193,7 +193,7 @@ func TestByRecord(t *testing.T) {
 	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": seen.IDOf(m)}))
 	expect.Same(t, "without a record", cloud.Unseen, i.seen(m).Whose)
 	expect.Same(t, "by another machine", cloud.Unseen, i.find(other, ref).Whose)
-	expect.Same(t, "still a stranger's", 1, len(i.others))
+	expect.Same(t, "still a stranger's", 1, len(i.otherVMs))
 	expect.Same(t, "before its guest is known", cloud.Unseen, i.find(m, ref).Whose)
 	add, _ := i.unlisted()
 	expect.Same(t, "to be listed", []types.ManagedObjectReference{ref}, add)
@@ -286,7 +286,7 @@ func TestBeginsAnew(t *testing.T) {
 	expect.Same(t, "keys of before", []cloud.Key{m.Key}, i.begin())
 	expect.Same(t, "it is up to date", false, i.isSynced())
 	expect.Same(t, "bytes of ours, of reports and of others", []int{0, 0, 0}, []int{i.size, i.reports, i.foreign})
-	expect.Same(t, "VMs", []int{0, 0, 0}, []int{len(i.vms), len(i.ours), len(i.others)})
+	expect.Same(t, "VMs", []int{0, 0, 0}, []int{len(i.vms), len(i.byProviderID), len(i.otherVMs)})
 	expect.Same(t, "nothing is missing", true, i.missing == missing{})
 	expect.Same(t, "guests that are listed", 0, len(i.guests.listed))
 }
@@ -327,7 +327,7 @@ func TestInventory(t *testing.T) {
 		t.Errorf("find = %+v, want the VM and not its clone", s)
 	}
 	i.update(change(types.ObjectUpdateKindEnter, ref, is("runtime.powerState", types.VirtualMachinePowerStatePoweredOn)))
-	if s := i.seen(m).VM; s == nil || s.Name != m.Name || s.Off() {
+	if s := i.seen(m).VM; s == nil || s.Name != m.Name || s.PoweredOff() {
 		t.Errorf("find = %+v after it entered once more, want all that was known and the change", s)
 	}
 	i.lose()

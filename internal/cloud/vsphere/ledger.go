@@ -27,7 +27,7 @@ type work struct {
 	next.Memory // what is decided by
 
 	believed bool                  // what an earlier process has kept is taken over
-	mayMake  bool                  // a clone of this process may have made the VM: the vCenter did not say that it failed
+	mayMake  bool                  // a clone of this process may have made the VM: no failure of it was reported
 	deletion infrav1.CloudDeletion // whether the vCenter has accepted a request of ours to destroy the VM
 
 	failures  int
@@ -47,20 +47,19 @@ func (w *work) postpone(err error, now time.Time) {
 	w.Failed, w.NotBefore, w.failures = err, now.Add(pause), w.failures+1
 }
 
-// record is what to keep of what the vCenter calls the VM, instead of what this vCenter's record of the machine has; nil if
-// nothing is known.
+// record is the update of the machine's record with what this vCenter calls the VM; nil if nothing is known.
 func (w work) record(server string, kept infrav1.VSphereRecord) *cloud.Record {
-	now := infrav1.VSphereRecord{Server: server, Deletion: w.deletion}
+	current := infrav1.VSphereRecord{Server: server, Deletion: w.deletion}
 	if len(w.Object.Value) <= seen.MaxReference {
-		now.Reference, now.Folder = w.Object.Value, w.Folder
+		current.Reference, current.Folder = w.Object.Value, w.Folder
 	}
-	if now.Reference == "" && now.Deletion == kept.Deletion {
+	if current.Reference == "" && current.Deletion == kept.Deletion {
 		return nil
 	}
-	return &cloud.Record{VSphere: now}
+	return &cloud.Record{VSphere: current}
 }
 
-// believe takes over what an earlier process has kept, unless this one knows better.
+// believe takes over the record of an earlier process, unless this process knows better.
 func (w *work) believe(kept infrav1.VSphereRecord) {
 	if w.Object.Value == "" && kept.Reference != "" {
 		w.Object = types.ManagedObjectReference{Type: "VirtualMachine", Value: kept.Reference}
@@ -71,8 +70,8 @@ func (w *work) believe(kept infrav1.VSphereRecord) {
 	}
 }
 
-// ledger is the work of all machines, each by itself: a user may write the identity of another machine into the spec of a new
-// one. If all of it is lost, the vCenter is asked instead. Its methods return copies.
+// ledger holds the work of all machines, each by its own id: a user may write the identity of another machine into the spec of a
+// new one. If all of it is lost, the vCenter is asked instead. Its methods return copies.
 type ledger struct {
 	mu   sync.Mutex
 	work map[cloud.MachineID]*work
@@ -99,9 +98,9 @@ func (l *ledger) note(m cloud.Machine, f func(*work)) {
 		}
 		l.work[m.ID()] = w
 	}
-	before := w.Object
+	old := w.Object
 	f(w)
-	l.owners.move(w, before, w.Object)
+	l.owners.move(w, old, w.Object)
 }
 
 // settle forgets a job that has ended and returns why it failed. A job that was overtaken did not fail.
@@ -127,22 +126,22 @@ func (l *ledger) settle(m cloud.Machine, j next.Job, now time.Time) error {
 			w.Made = now
 		case j.Act == next.SwitchOn && err == nil:
 			w.Idle = now
-		case j.Did(next.Destroy):
+		case j.Completed(next.Destroy):
 			w.Object, w.Folder = types.ManagedObjectReference{}, ""
-		case j.Act == next.Destroy && j.Err() != nil: // then nothing says that it was ours that took the VM away
+		case j.Act == next.Destroy && j.Err() != nil: // then nothing proves that our task has removed the VM
 			w.deletion = ""
 		}
 	})
 	return err
 }
 
-// abandon notes that m is not wanted any more, and says whether that is new.
+// abandon notes that m is to be deleted, and reports whether that is new.
 func (l *ledger) abandon(m cloud.Machine) (first bool) {
 	l.note(m, func(w *work) { first, w.abandoned = !w.abandoned, true })
 	return first
 }
 
-// strike drops what is remembered of m, but for a short time that it is gone, and what people were told to look for.
+// strike drops the entry of m; for a short time it keeps that the VM is gone, and what people were asked to look for.
 func (l *ledger) strike(m cloud.Machine, left string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,12 +152,12 @@ func (l *ledger) strike(m cloud.Machine, left string, now time.Time) {
 	l.gone.note(m, left, now)
 }
 
-// struck says that m was struck lately, and that nothing was begun for it since; and what was said then.
-func (l *ledger) struck(m cloud.Machine, now time.Time) (left string, is bool) {
+// struck reports whether m was struck lately and nothing was begun for it since, and returns what was left then.
+func (l *ledger) struck(m cloud.Machine, now time.Time) (left string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lately := l.gone[m.ID()]
-	return lately.left, l.work[m.ID()] == nil && now.Before(lately.until)
+	return lately.left, l.work[m.ID()] == nil && now.Before(lately.expiry)
 }
 
 // update applies a change of a task. If it is the job of a machine, and has ended or left the view, it returns the machine's key.
@@ -183,16 +182,16 @@ func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
 func (l *ledger) tasks() clones.Tasks {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := clones.Tasks{}
+	tasks := clones.Tasks{}
 	for _, w := range l.work {
 		if w.job.UnderWay() {
-			all[w.job.Task] = true
+			tasks[w.job.Task] = true
 		}
 	}
-	return all
+	return tasks
 }
 
-// destroys says that a VM is being destroyed. Then it is no news that it leaves: the end of the task is.
+// destroys reports whether a VM is being destroyed. Then its leaving is no news: the end of the task is.
 func (l *ledger) destroys(vm types.ManagedObjectReference) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,15 +203,15 @@ func (l *ledger) destroys(vm types.ManagedObjectReference) bool {
 	return false
 }
 
-// cloned are the clones of this process. What they make is known.
+// cloned returns the clones of this process, whose VMs are known.
 func (l *ledger) cloned() clones.Tasks {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := clones.Tasks{}
+	tasks := clones.Tasks{}
 	for _, w := range l.work {
-		all[w.clone] = true
+		tasks[w.clone] = true
 	}
-	return all
+	return tasks
 }
 
 // begin notes a job.
@@ -237,7 +236,7 @@ func (l *ledger) markWatched(tasks clones.Tasks) {
 	}
 }
 
-// doubt forgets what holds only while the vCenter tells of each change.
+// doubt forgets what holds only while the watch reports each change.
 func (l *ledger) doubt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

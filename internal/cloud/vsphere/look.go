@@ -16,19 +16,19 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// look finds the VM in the vCenter: by the reference that was kept, then by its id, then by its name. That there is nothing of a
-// machine that has had a VM is proved, or an error. What the kept reference names, and cannot be read, is the VM: a vCenter gives
-// a reference once.
+// look finds the VM in the vCenter: by the reference that was kept, then by its id, then by its name. If a machine that has had
+// a VM seems to have none, that is proved, or look returns an error. An object that the kept reference names, but that cannot be
+// read, is the VM: a vCenter gives a reference once.
 func (a *account) look(ctx context.Context, m cloud.Machine, s next.Survey) (seen.Found, error) {
 	kept := s.Memory.Object
 	f, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (seen.Found, error) {
-		there, err := readOwner(ctx, c, m, kept, seen.ByReference)
-		if err != nil || there.Whose == cloud.Ours || there.VM != nil && there.Whose == cloud.Unseen {
-			return there, err
+		found, err := readOwner(ctx, c, m, kept, seen.ByReference)
+		if err != nil || found.Whose == cloud.Ours || found.VM != nil && found.Whose == cloud.Unseen {
+			return found, err
 		}
 		f, err := byID(ctx, c, m)
 		if err == nil && f.VM == nil {
-			f = there
+			f = found
 		}
 		return f, err
 	})
@@ -57,8 +57,8 @@ func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (seen.Found, er
 }
 
 // byName finds the object that has the machine's name in its folder. The vCenter keeps names unique in a folder, so that a
-// machine never gets a second VM. It asks also for one that would be in the inventory: the account may see the folder again since
-// a moment, and the inventory may have yet to tell of it.
+// machine never gets a second VM. It also looks for one that the inventory should have: the account may have regained sight of
+// the folder a moment ago, and the watch may lag behind.
 func (a *account) byName(ctx context.Context, m cloud.Machine, s next.Survey) (seen.Found, error) {
 	folder, err := a.readableFolder(ctx, m, s)
 	if err != nil || folder == nil {
@@ -78,9 +78,9 @@ func (a *account) byName(ctx context.Context, m cloud.Machine, s next.Survey) (s
 	})
 }
 
-// readOwner reads a VM and says whom it belongs to.
+// readOwner reads a VM and decides which machine it belongs to.
 func readOwner(
-	ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference, how seen.Way,
+	ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference, way seen.Way,
 ) (seen.Found, error) {
 	if ref.Value == "" {
 		return seen.Found{}, nil
@@ -92,7 +92,7 @@ func readOwner(
 	case err != nil:
 		return seen.Found{}, err
 	}
-	return seen.Found{Whose: vm.Whose(m, how), VM: vm}, nil
+	return seen.Found{Whose: vm.Whose(m, way), VM: vm}, nil
 }
 
 // readVM reads one VM. If the VM is gone, the error is ManagedObjectNotFound; if the account may not see it, NoPermission.
@@ -105,11 +105,11 @@ func readVM(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReferen
 	return s, err
 }
 
-// readSeen reads one object. An answer that leaves it out says that the account may not see it.
+// readSeen reads one object. If the answer leaves it out, the account may not see it.
 func readSeen(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference, want ...string) (map[string]any, error) {
-	all, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, want...)
-	if _, seen := all[ref]; err == nil && !seen {
+	objects, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, want...)
+	if _, seen := objects[ref]; err == nil && !seen {
 		err = soap.WrapVimFault(&types.NoPermission{Object: &ref, PrivilegeId: "System.View"})
 	}
-	return all[ref], err
+	return objects[ref], err
 }

@@ -10,18 +10,18 @@ import (
 // Marked returns the VMs with our marks that the watch has seen.
 func (a *account) Marked() ([]cloud.Marked, bool) { return a.inventory.marked() }
 
-func (i *inventory) marked() (all []cloud.Marked, known bool) {
+func (i *inventory) marked() (vms []cloud.Marked, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, s := range i.vms {
 		keys := appendOwner(nil, s)
 		if len(keys) == 1 && s.Readable() && s.ProviderID == seen.Scheme+s.ID {
-			all = append(all, cloud.Marked{
+			vms = append(vms, cloud.Marked{
 				Name: s.Name, Key: keys[0], ProviderID: s.ProviderID, Cluster: cloud.ReadClusterMark(s.Cluster),
 			})
 		}
 	}
-	return all, i.synced
+	return vms, i.synced
 }
 
 // owners are the machines whose record names a VM, by the value of its reference. It is one, unless a vCenter was restored and
@@ -39,21 +39,21 @@ func (l *ledger) ownersOf(ref types.ManagedObjectReference) (keys []cloud.Key) {
 }
 
 // move follows a machine from one VM to another; the empty one is none.
-func (o *owners) move(w *work, from, to types.ManagedObjectReference) {
-	if from == to {
+func (o *owners) move(w *work, oldRef, newRef types.ManagedObjectReference) {
+	if oldRef == newRef {
 		return
 	}
-	if delete((*o)[from.Value], w); len((*o)[from.Value]) == 0 {
-		delete(*o, from.Value)
+	if delete((*o)[oldRef.Value], w); len((*o)[oldRef.Value]) == 0 {
+		delete(*o, oldRef.Value)
 	}
-	if to.Value == "" {
+	if newRef.Value == "" {
 		return
 	}
 	if *o == nil {
 		*o = owners{}
 	}
-	if (*o)[to.Value] == nil {
-		(*o)[to.Value] = map[*work]bool{}
+	if (*o)[newRef.Value] == nil {
+		(*o)[newRef.Value] = map[*work]bool{}
 	}
-	(*o)[to.Value][w] = true
+	(*o)[newRef.Value][w] = true
 }

@@ -169,7 +169,7 @@ func TestPageSizes(t *testing.T) {
 	var p pages
 	at := func() (all []int32) {
 		for _, read := range []int{0, 150, 200, 224, 250, 299, 300} {
-			all = append(all, p.at(read))
+			all = append(all, p.sizeAt(read))
 		}
 		return all
 	}
@@ -182,9 +182,9 @@ func TestPageSizes(t *testing.T) {
 	for n := range maxSpans - 1 {
 		p.tooLarge(1000 + 100*n)
 	}
-	expect.Same(t, "after some", []int32{100, 100}, []int32{p.at(0), p.at(5000)})
+	expect.Same(t, "after some", []int32{100, 100}, []int32{p.sizeAt(0), p.sizeAt(5000)})
 	p.tooLarge(5000)
-	expect.Same(t, "after too many", []int32{100, 50, 1, 1}, []int32{p.at(0), p.at(150), p.at(200), p.at(50_000)})
+	expect.Same(t, "after too many", []int32{100, 50, 1, 1}, []int32{p.sizeAt(0), p.sizeAt(150), p.sizeAt(200), p.sizeAt(50_000)})
 }
 
 // TestPace: the pages of the longest list are not slowed down, and changes without end are.
@@ -192,12 +192,12 @@ func TestPace(t *testing.T) {
 	t.Parallel()
 	p := newPace()
 	for n := range 1000 {
-		if !p.after(true).TryAccept() {
+		if !p.limiter(true).TryAccept() {
 			t.Fatalf("page %d is slowed down", n)
 		}
 	}
 	changes := 0
-	for p.after(false).TryAccept() {
+	for p.limiter(false).TryAccept() {
 		changes++
 	}
 	if changes < manyAnswers || changes > manyAnswers+answersPerSecond {

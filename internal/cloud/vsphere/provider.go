@@ -14,7 +14,7 @@
 //	absence.go     find out that there is no VM, before a machine is let go
 //	request/       the clone as one request; it is pure, too
 //
-// Three rooms need no visit, because their package comments say what they promise:
+// Three rooms need no visit, because their package comments state their promises:
 //
 //	session/       the session of an account: credentials, login, back-off, calls, and what an error means
 //	places/        where the VMs of a spec go
@@ -26,7 +26,7 @@
 // Beneath these are:
 //
 //	ledger.go      work: what this process began for each machine
-//	waiting.go     whose turn it is: who comes too early, or finds the account busy, is woken
+//	waiting.go     whose turn it is: machines that are too early, or find the account busy, are woken
 //	inventory.go   the VMs that the watch has seen; marked.go is those of them that have our marks, room.go what others' VMs take
 //	               and what found no room
 //	watch.go       one watch per account; watcher.go is its property collector, folders.go

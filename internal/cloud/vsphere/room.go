@@ -10,15 +10,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 )
 
-// other is a VM without a mark of ours, of which a vCenter may have tens of thousands. What many of them have alike is kept once.
-type other struct {
+// otherVM is a VM without a mark of ours, of which a vCenter may have tens of thousands. What many of them have alike is kept
+// once.
+type otherVM struct {
 	name, id                  string
 	power, connection, parent unique.Handle[string]
 	partial                   bool
 }
 
 func (i *inventory) keepOther(s *seen.VM) bool {
-	o := other{
+	o := otherVM{
 		name: s.Name, id: s.ID, power: unique.Make(string(s.Power)), connection: unique.Make(string(s.Connection)),
 		parent: unique.Make(s.Parent), partial: s.Partial,
 	}
@@ -27,14 +28,14 @@ func (i *inventory) keepOther(s *seen.VM) bool {
 		return false
 	}
 	i.foreign += size
-	i.others[s.Ref.Value] = o
+	i.otherVMs[s.Ref.Value] = o
 	return true
 }
 
 // size is what the VM takes in the inventory, in bytes, with what a map and the allocator round up.
-func (o other) size(ref string) int { return perOther + len(ref) + len(o.name) + len(o.id) }
+func (o otherVM) size(ref string) int { return perOther + len(ref) + len(o.name) + len(o.id) }
 
-func (o other) sighting(ref types.ManagedObjectReference) *seen.VM {
+func (o otherVM) sighting(ref types.ManagedObjectReference) *seen.VM {
 	return &seen.VM{
 		Ref: ref, Name: o.name, ID: o.id, Parent: o.parent.Value(), Partial: o.partial,
 		Power:      types.VirtualMachinePowerState(o.power.Value()),
@@ -49,8 +50,8 @@ type missing struct {
 	elsewhere bool // the account may not see all VMs
 }
 
-// note counts a VM that is no longer missing, or is new to the count, because of a change. It says that, after the change, the VM
-// is one of those that count as missing.
+// note counts a VM that is no longer missing, or is new to the count, because of a change. It reports whether, after the change,
+// the VM counts as missing.
 func (m *missing) note(s *seen.VM, kind types.ObjectUpdateKind) bool {
 	switch enters := kind == types.ObjectUpdateKindEnter; {
 	case s == nil && enters, s != nil && !s.Partial:
@@ -70,7 +71,7 @@ const readAgain = 10 * time.Minute
 // errRoomAgain is why the watch begins again.
 var errRoomAgain = errors.New("there is room for what was left out")
 
-// hasRoomAgain says that something was left out, and that there is ample room for it now.
+// hasRoomAgain reports whether VMs were left out for which there is ample room now.
 func (i *inventory) hasRoomAgain() bool {
 	const large = 1 << 10 // more than most VMs take
 	i.mu.Lock()

@@ -50,8 +50,8 @@ func TestOthersAreSmall(t *testing.T) {
 	}
 	each, counted := (heap()-before)/count, i.foreign/count
 	t.Logf("a VM of others takes %d bytes of the heap, and counts %d", each, counted)
-	if len(i.others) != count || each > most || counted > most || each > counted {
-		t.Errorf("%d VMs, %d bytes each, %d counted, want at most %d", len(i.others), each, counted, most)
+	if len(i.otherVMs) != count || each > most || counted > most || each > counted {
+		t.Errorf("%d VMs, %d bytes each, %d counted, want at most %d", len(i.otherVMs), each, counted, most)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestRoom(t *testing.T) {
 		}
 	}
 	t.Logf("%d bytes of %d, reports %d of %d, others %d of %d", i.size, maxInventory, i.reports, maxReports, i.foreign, maxOthers)
-	expect.Same(t, "VMs", []int{10_000, count}, []int{len(i.others), len(i.vms)})
+	expect.Same(t, "VMs", []int{10_000, count}, []int{len(i.otherVMs), len(i.vms)})
 	expect.Same(t, "nothing is missing", true, i.missing == missing{})
 	expect.Same(t, "a new machine is lacked", true, i.lacks(machineOf(t, "new", infrav1.WindowsMachineSpec{})))
 }

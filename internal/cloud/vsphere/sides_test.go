@@ -288,7 +288,7 @@ func TestOthersAreNotOurs(t *testing.T) {
 	t.Parallel()
 	i := fresh()
 	i.update(appeared("vm-1", types.ObjectUpdateKindEnter, map[string]any{"name": "x"}))
-	expect.Same(t, "machines' VMs", 0, len(i.ours))
+	expect.Same(t, "machines' VMs", 0, len(i.byProviderID))
 }
 
 // TestWayOut: the way out is told where the place is not found, and nowhere else.

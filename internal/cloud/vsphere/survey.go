@@ -10,16 +10,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 )
 
-// gather reads what costs no call: the ledger and the inventory. Only a task of ours that the watch does not follow is polled.
-// If a task has just ended, the inventory is not used, because the change may not have arrived there yet: but for those whose
-// change can wait.
+// gather collects what costs no call, from the ledger and the inventory. Only a task of ours that the watch does not follow is
+// polled. If a task has just ended, the inventory is not used, because the change may not have arrived there yet; goals for
+// which the change can wait are an exception.
 func (a *account) gather(ctx context.Context, m cloud.Machine) (next.Survey, error) {
 	a.ledger.use(m, a.now())
 	w := a.ledger.recall(m)
 	s := next.Survey{Memory: w.Memory, Now: a.now(), Asked: map[next.Act]int{}, Job: w.job, Ran: w.ran || m.Asked == cloud.Existed}
-	there := a.inventory.find(m, s.Memory.Object)
+	found := a.inventory.find(m, s.Memory.Object)
 	if s.Job.UnderWay() {
-		if err := a.progress(ctx, &s.Job, there); err != nil {
+		if err := a.progress(ctx, &s.Job, found); err != nil {
 			return s, err
 		}
 	}
@@ -31,10 +31,10 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (next.Survey, err
 	switch s.Job.Act {
 	case next.Clone, next.SwitchOn:
 		if s.Job.Err() == nil {
-			a.saw(m, &s, there)
+			a.saw(m, &s, found)
 		}
 	case "", next.Erase:
-		a.saw(m, &s, there)
+		a.saw(m, &s, found)
 	}
 	s.Unasked = m.Asked == cloud.NeverAsked && w.clone.Value == "" && s.Memory.AnswerLost.IsZero() &&
 		s.Memory.Object.Value == ""
@@ -87,7 +87,7 @@ func (a *account) saw(m cloud.Machine, s *next.Survey, f seen.Found) {
 		}
 		w.Folder = cmp.Or(f.VM.Parent, w.Folder)
 		w.ran, w.Made = w.ran || s.Ran, time.Time{}
-		if !w.ran && f.VM.Off() && w.Idle.IsZero() {
+		if !w.ran && f.VM.PoweredOff() && w.Idle.IsZero() {
 			w.Idle = s.Now
 		}
 		s.Memory.Idle = w.Idle

@@ -38,11 +38,11 @@ func erase(vm object.VirtualMachine, ctx context.Context) (*object.Task, error) 
 }
 
 // start starts a task and remembers it. The end of the caller's context does not interrupt the request, because a lost answer
-// can leave a VM that this process does not know of.
-func (a *account) start(ctx context.Context, m cloud.Machine, what next.Act, vm types.ManagedObjectReference) error {
-	begin := requests[what]
-	if what == next.Clone {
-		at, err := a.places.Find(ctx, *m.Spec.VSphere)
+// can leave a VM that this process has no record of.
+func (a *account) start(ctx context.Context, m cloud.Machine, act next.Act, vm types.ManagedObjectReference) error {
+	begin := requests[act]
+	if act == next.Clone {
+		placement, err := a.places.Find(ctx, *m.Spec.VSphere)
 		if err != nil {
 			return err
 		}
@@ -50,60 +50,61 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what next.Act, vm 
 		if err != nil {
 			return err
 		}
-		spec, err := request.CloneSpec(m, data, at)
+		spec, err := request.CloneSpec(m, data, placement)
 		if err != nil {
 			return err
 		}
-		vm, begin = at.Template, func(template object.VirtualMachine, ctx context.Context) (*object.Task, error) {
-			return template.Clone(ctx, object.NewFolder(template.Client(), at.Folder), m.Name, spec)
+		vm, begin = placement.Template, func(template object.VirtualMachine, ctx context.Context) (*object.Task, error) {
+			return template.Clone(ctx, object.NewFolder(template.Client(), placement.Folder), m.Name, spec)
 		}
 	}
 	task, err := session.Do(context.WithoutCancel(ctx), a.session, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
 		return begin(*object.NewVirtualMachine(c, vm), ctx)
 	})
 	if err != nil {
-		return a.notStarted(m, what, err)
+		return a.notStarted(m, act, err)
 	}
-	j := next.Job{Act: what, Task: task.Reference(), VM: vm, Begun: a.now(), State: types.TaskInfoStateQueued}
-	logr.FromContextOrDiscard(ctx).Info("Started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.Task.Value)
+	j := next.Job{Act: act, Task: task.Reference(), VM: vm, Begun: a.now(), State: types.TaskInfoStateQueued}
+	logr.FromContextOrDiscard(ctx).Info("Started a vCenter task", "machine", m.Key, "vm", m.Name, "act", act, "task", j.Task.Value)
 	a.ledger.begin(m, j)
 	a.follow()
 	return nil
 }
 
 // notStarted handles a request that failed. If there was no answer, the clone may have been started all the same.
-func (a *account) notStarted(m cloud.Machine, what next.Act, err error) error {
+func (a *account) notStarted(m cloud.Machine, act next.Act, err error) error {
 	switch {
 	case !session.Asked(err):
-	case what == next.Clone && !session.Answered(err):
+	case act == next.Clone && !session.Answered(err):
 		a.clones.Forget(m)
 		a.ledger.note(m, func(w *work) { w.AnswerLost, w.Unsure, w.deletion = a.now(), true, "" })
-	case what == next.Clone && session.Is[*types.ManagedObjectNotFound](err):
+	case act == next.Clone && session.Is[*types.ManagedObjectNotFound](err):
 		a.places.Forget(*m.Spec.VSphere)
-	case what == next.Erase:
+	case act == next.Erase:
 		a.ledger.note(m, func(w *work) { w.postpone(err, a.now()) })
-	case overtaken(what, err):
-		_ = a.ledger.settle(m, failedAtOnce(what, err), a.now())
+	case overtaken(act, err):
+		_ = a.ledger.settle(m, failedAtOnce(act, err), a.now())
 		return errOvertaken
 	}
 	return err
 }
 
-// errOvertaken says that the vCenter refused a task because its work is done, or is being done.
+// errOvertaken means that the vCenter refused a task because its work is done, or is being done.
 var errOvertaken = errors.New("overtaken")
 
 // failedAtOnce is a job whose request was refused.
-func failedAtOnce(what next.Act, err error) next.Job {
+func failedAtOnce(act next.Act, err error) next.Job {
 	fault := &types.LocalizedMethodFault{Fault: &types.InvalidPowerState{}}
 	if session.Is[*types.DuplicateName](err) {
 		fault.Fault = &types.DuplicateName{}
 	}
-	return next.Job{Act: what, State: types.TaskInfoStateError, Fault: fault}
+	return next.Job{Act: act, State: types.TaskInfoStateError, Fault: fault}
 }
 
-// overtaken says that a task failed because others have done its work, or are at it: DRS switches on in a task of its own.
-func overtaken(what next.Act, err error) bool {
-	switch what {
+// overtaken reports whether a task failed because others have done its work, or are doing it: DRS switches on in a task of its
+// own.
+func overtaken(act next.Act, err error) bool {
+	switch act {
 	case next.Clone:
 		return session.Is[*types.DuplicateName](err)
 	case next.SwitchOn:
@@ -119,10 +120,10 @@ func goneOrDone(err error) bool {
 	return session.Is[*types.ManagedObjectNotFound](err) || session.Is[*types.InvalidPowerState](err)
 }
 
-// progress brings a job up to date. The vCenter is asked if neither the VM shows that it is done nor the watch tells.
-func (a *account) progress(ctx context.Context, j *next.Job, there seen.Found) error {
+// progress brings a job up to date. It asks the vCenter if neither the VM nor the watch shows that the job is done.
+func (a *account) progress(ctx context.Context, j *next.Job, found seen.Found) error {
 	switch {
-	case j.Shown(there):
+	case j.Shown(found):
 		j.State = types.TaskInfoStateSuccess
 		return nil
 	case j.Watched, a.view.Load() != nil && a.now().Before(j.Begun.Add(pollAfter)):
@@ -145,8 +146,8 @@ func (a *account) poll(ctx context.Context, j *next.Job) error {
 	return err
 }
 
-// everRan says whether a VM was ever switched on. It asks for events, because a VM that is switched off shows no other trace
-// of it.
+// everRan reports whether a VM was ever switched on. It reads events, because a VM that is switched off shows no other trace of
+// it.
 func (a *account) everRan(ctx context.Context, vm types.ManagedObjectReference) (bool, error) {
 	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (bool, error) {
 		r, err := methods.QueryEvents(ctx, c, &types.QueryEvents{

@@ -68,16 +68,16 @@ func TestSuspectsAreFollowed(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
-	view := &taskView{more: make(chan struct{}, 1)}
+	view := &taskView{added: make(chan struct{}, 1)}
 	a.view.Store(view)
 	finds := func(q next.Act, suspects bool) {
 		t.Helper()
 		s := next.Survey{Asked: map[next.Act]int{}}
 		expect.OK(t, a.findOut(t.Context(), m, q, &s))
 		expect.Same(t, "suspects after "+string(q), suspects, s.Earlier || s.Rivals)
-		expect.Same(t, "to be listed after "+string(q), suspects, len(view.more) == 1)
-		for range len(view.more) {
-			<-view.more
+		expect.Same(t, "to be listed after "+string(q), suspects, len(view.added) == 1)
+		for range len(view.added) {
+			<-view.added
 		}
 	}
 	finds(next.Rivals, false)

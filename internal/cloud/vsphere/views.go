@@ -20,7 +20,7 @@ import (
 type taskView struct {
 	client *vim25.Client
 	ref    types.ManagedObjectReference
-	more   chan struct{} // there may be a task to add
+	added  chan struct{} // there may be a task to add
 	tasks  clones.Tasks
 }
 
@@ -29,28 +29,28 @@ const (
 	// their VM before that, and need none.
 	gatherTasks = 3 * time.Second
 
-	// pollAfter is when a task is asked for that nothing was told of.
+	// pollAfter is when a task without a reported change is read by a call.
 	pollAfter = 15 * time.Second
 )
 
-// gathered fires when it is time to list what is new.
+// gathered returns a channel that fires when the new entries are to be listed.
 func gathered() <-chan time.Time { return time.After(gatherTasks) }
 
 // follow has the vCenter push changes of our tasks while the account is watched. Tasks that cannot be followed are polled.
 func (a *account) follow() {
 	if v := a.view.Load(); v != nil {
 		select {
-		case v.more <- struct{}{}:
+		case v.added <- struct{}{}:
 		default: // the goroutine has yet to look
 		}
 	}
 }
 
-// keep lists the tasks that are to be followed until ctx ends.
+// keep lists the tasks to follow until ctx ends.
 func (v *taskView) keep(ctx context.Context, a *account) {
 	for {
 		select {
-		case <-v.more:
+		case <-v.added:
 		case <-ctx.Done():
 			return
 		}
@@ -63,7 +63,7 @@ func (v *taskView) keep(ctx context.Context, a *account) {
 	}
 }
 
-// listAll lists the tasks whose end is waited for. Without a new list nothing is marked: a task that has left the old one is
+// listAll lists the tasks whose end is awaited. Without a new list nothing is marked: a task that has left the old one is
 // polled.
 func (v *taskView) listAll(ctx context.Context, a *account) {
 	wanted := a.ledger.tasks()
@@ -74,10 +74,10 @@ func (v *taskView) listAll(ctx context.Context, a *account) {
 	}
 }
 
-// list sets the list to the wanted tasks, with one request, when there is a new task among them. Old tasks stay until then; the
-// vCenter tells that they leave, which is no news.
+// list sets the list to the wanted tasks, with one request, when there is a new task among them. Old tasks stay until then;
+// their leaving is no news.
 func (v *taskView) list(ctx context.Context, wanted clones.Tasks) bool {
-	change := types.ModifyListView{This: v.ref, Add: without(wanted, v.tasks), Remove: without(v.tasks, wanted)}
+	change := types.ModifyListView{This: v.ref, Add: difference(wanted, v.tasks), Remove: difference(v.tasks, wanted)}
 	if len(change.Add) == 0 {
 		return false
 	}
@@ -94,18 +94,18 @@ func (v *taskView) list(ctx context.Context, wanted clones.Tasks) bool {
 	return true
 }
 
-func without(all, some clones.Tasks) (rest []types.ManagedObjectReference) {
-	for t := range all {
-		if !some[t] {
+func difference(tasks, excluded clones.Tasks) (rest []types.ManagedObjectReference) {
+	for t := range tasks {
+		if !excluded[t] {
 			rest = append(rest, t)
 		}
 	}
 	return rest
 }
 
-// guestView is the list of our VMs in the vCenter, which reports what their guests report. A Linux node with kube-proxy's mode
-// ipvs has thousands of addresses (open-vm-tools, lib/guestRpc/nicinfo.x: up to 16 adapters with 2,048 each), so it is not asked
-// of others' VMs.
+// guestView is the list of our VMs in the vCenter, whose guest properties are watched. A Linux node with kube-proxy's mode ipvs
+// has thousands of addresses (open-vm-tools, lib/guestRpc/nicinfo.x: up to 16 adapters with 2,048 each), so they are not read of
+// others' VMs.
 type guestView struct {
 	client      *vim25.Client
 	ref, filter types.ManagedObjectReference
@@ -115,7 +115,7 @@ type guestView struct {
 func (g *guestView) keep(ctx context.Context, a *account) {
 	for {
 		select {
-		case <-a.inventory.guests.more:
+		case <-a.inventory.guests.added:
 		case <-ctx.Done():
 			return
 		}
@@ -148,22 +148,22 @@ func (g *guestView) list(ctx context.Context, i *inventory) error {
 	return nil
 }
 
-// guests says which VMs are in the list.
+// guests holds the VMs in the list.
 type guests struct {
 	listed map[types.ManagedObjectReference]bool
-	more   chan struct{} // there may be a VM to list
+	added  chan struct{} // there may be a VM to list
 }
 
 func (g *guests) begin() {
 	g.listed = map[types.ManagedObjectReference]bool{}
-	if g.more == nil {
-		g.more = make(chan struct{}, 1)
+	if g.added == nil {
+		g.added = make(chan struct{}, 1)
 	}
 }
 
 func (g *guests) wake() {
 	select {
-	case g.more <- struct{}{}:
+	case g.added <- struct{}{}:
 	default: // the goroutine has yet to look
 	}
 }
@@ -203,7 +203,7 @@ func (i *inventory) notListed(refs []types.ManagedObjectReference) {
 	}
 }
 
-// awaitsGuests says that a VM is listed of whose guest nothing was reported.
+// awaitsGuests reports whether a VM is listed without a report of its guest.
 func (i *inventory) awaitsGuests() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -215,7 +215,8 @@ func (i *inventory) awaitsGuests() bool {
 	return false
 }
 
-// updateGuest applies a change of what only our VMs are asked for, and returns the keys of the machines that it concerns.
+// updateGuest applies a change of a property that is watched of our VMs only, and returns the keys of the machines that it
+// concerns.
 func (i *inventory) updateGuest(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -226,12 +227,12 @@ func (i *inventory) updateGuest(u types.ObjectUpdate, byRecord ...cloud.Key) []c
 		return nil
 	}
 	s := i.take(u.Obj)
-	before := *s
+	old := *s
 	if u.Kind != types.ObjectUpdateKindModify {
 		s.Guest, s.Came = u.Kind == types.ObjectUpdateKindEnter, time.Time{}
 		s.Address, s.NICs, s.Report, s.Withheld, s.UserData = "", nil, "", 0, false
 	}
-	keys := change(before, s, u, byRecord)
+	keys := change(old, s, u, byRecord)
 	if !i.keep(s) && !s.Partial {
 		i.missing.vms++
 	}

@@ -11,35 +11,36 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// inTurn pursues a goal from memory, or in one of the places that callers share. Who is too early is woken when it is time.
+// inTurn pursues a goal from memory, or in one of the places that callers share. Early callers are queued and woken when it is
+// time.
 func (a *account) inTurn(ctx context.Context, m cloud.Machine, want next.Goal) (cloud.VM, error) {
 	a.folders.note(m.Spec.VSphere)
 	if err := a.waiting.await(m, a.now()); err != nil {
 		return cloud.VM{}, err
 	}
-	if err := a.session.Is(m.Server); err != nil {
+	if err := a.session.Verify(m.Server); err != nil {
 		return cloud.VM{}, err
 	}
-	ctx, leave := a.session.Visit(session.At(ctx, m.Server))
+	ctx, leave := a.session.Visit(session.Expect(ctx, m.Server))
 	defer leave()
 	vm, err := a.pursue(ctx, m, want)
 	return vm, a.waiting.note(m.Key, err)
 }
 
-// firstSnapshot is how long a machine waits for the list of all VMs before it asks for its own.
+// firstSnapshot is how long a machine waits for the list of all VMs before it looks for its own by a call.
 const firstSnapshot = time.Minute
 
-// waiting are the machines that have asked for something and shall be woken: when the list of VMs has arrived, also after an
-// outage, or when a place among the callers is free.
+// waiting holds the machines to wake: when the list of VMs has arrived, also after an outage, or when a place among the callers
+// is free.
 type waiting struct {
 	mu    sync.Mutex
 	keys  map[cloud.Key]bool
 	order []cloud.Key
-	begun time.Time          // of the watch that has not told of all VMs yet; zero if none is running
+	begun time.Time          // of the watch that has not listed all VMs yet; zero if none is running
 	wake  func(...cloud.Key) // of the running watch
 }
 
-// await is an error while the list of all VMs is under way, which answers without a call what each machine would ask.
+// await returns an error while the list of all VMs is under way: the list answers without a call what each machine would ask.
 func (w *waiting) await(m cloud.Machine, now time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +52,7 @@ func (w *waiting) await(m cloud.Machine, now time.Time) error {
 	return &cloud.Error{Kind: cloud.Later, Message: "waiting for the vCenter's list of VMs", After: left}
 }
 
-// note notes a machine whose error says that it was too early, or that the vCenter does not answer.
+// note notes a machine whose error is Later, or whose vCenter does not answer.
 func (w *waiting) note(key cloud.Key, err error) error {
 	if e, ok := errors.AsType[*cloud.Error](err); ok && e.Kind == cloud.Later || session.Silent(err) {
 		w.mu.Lock()
@@ -72,15 +73,15 @@ func (w *waiting) add(key cloud.Key) {
 	w.order = append(w.order, key)
 }
 
-// begin notes a watch that is to tell of all VMs.
+// begin notes a watch that is about to list all VMs.
 func (w *waiting) begin(now time.Time, wake func(...cloud.Key)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun, w.wake = now, wake
 }
 
-// over notes that the watch has told of all VMs, or has ended, and returns those that wait.
-func (w *waiting) over(running bool) []cloud.Key {
+// finish notes that the watch has listed all VMs, or has ended, and returns the machines that wait.
+func (w *waiting) finish(running bool) []cloud.Key {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun = time.Time{}
@@ -92,7 +93,7 @@ func (w *waiting) over(running bool) []cloud.Key {
 	return keys
 }
 
-// freed wakes the one that has waited for the longest time. Without a watch, each looks again by itself.
+// freed wakes the machine that has waited for the longest time. Without a watch, each looks again by itself.
 func (w *waiting) freed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,22 +30,22 @@ func (a *account) Watch(ctx context.Context, changed func(...cloud.Key)) error {
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is already being watched")
 	}
 	defer a.watching.Store(false)
-	err := a.keepWatching(session.Beside(ctx), changed)
+	err := a.keepWatching(session.Unlimited(ctx), changed)
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// keepWatching watches until something is wrong that more than time must mend. A vCenter that does not answer is awaited. Each
-// machine is woken when that begins, so that it tells of it, and again by the first list of VMs after that.
+// keepWatching watches until an error occurs that time alone does not mend. It waits for a vCenter that does not answer. Each
+// machine is woken when that begins, so that it reports the outage, and again by the first list of VMs after it.
 func (a *account) keepWatching(ctx context.Context, changed func(...cloud.Key)) error {
 	for {
 		err := a.watchPages(ctx, changed)
-		woken := a.waiting.over(false)
+		woken := a.waiting.finish(false)
 		broken := a.session.Broken()
 		if broken || errors.Is(err, cloud.ErrOtherServer) {
-			woken = slices.Concat(woken, a.inventory.all(), a.ledger.machines())
+			woken = slices.Concat(woken, a.inventory.machines(), a.ledger.machines())
 		}
 		changed(woken...)
 		switch {
@@ -59,21 +59,21 @@ func (a *account) keepWatching(ctx context.Context, changed func(...cloud.Key)) 
 	}
 }
 
-// watchPages watches, and begins again with a smaller page where one of the list was too large, down to one VM.
+// watchPages watches, and starts again with a smaller page where one of the list was too large, down to one VM.
 func (a *account) watchPages(ctx context.Context, changed func(...cloud.Key)) (err error) {
 	defer session.Recover(&err)
-	for all := (&pages{}); ; {
+	for paging := (&pages{}); ; {
 		var read int
-		if read, err = a.watch(ctx, changed, all); !errors.Is(err, session.ErrTooLarge) || !all.tooLarge(read) {
+		if read, err = a.watch(ctx, changed, paging); !errors.Is(err, session.ErrTooLarge) || !paging.tooLarge(read) {
 			return err
 		}
 	}
 }
 
-// watch wakes no one until it has seen all VMs, because each machine would have to ask for its own. It returns how many changes
-// it has read.
-func (a *account) watch(ctx context.Context, changed func(...cloud.Key), all *pages) (read int, err error) {
-	known := a.inventory.begin()
+// watch wakes no machine until it has seen all VMs, because each would have to look for its own by a call. It returns the number
+// of changes that it has read.
+func (a *account) watch(ctx context.Context, changed func(...cloud.Key), paging *pages) (read int, err error) {
+	keys := a.inventory.begin()
 	a.waiting.begin(a.now(), changed)
 	defer a.inventory.lose()
 	defer a.clones.Followed(nil)
@@ -82,7 +82,7 @@ func (a *account) watch(ctx context.Context, changed func(...cloud.Key), all *pa
 	if err != nil {
 		return 0, err
 	}
-	if w.more != nil {
+	if w.folderAdded != nil {
 		a.inventory.partly()
 	}
 	defer a.view.Store(nil)
@@ -98,28 +98,28 @@ func (a *account) watch(ctx context.Context, changed func(...cloud.Key), all *pa
 	defer end()
 
 	pace := newPace()
-	if err := a.readAll(ctx, w, all, pace); err != nil {
+	if err := a.readAll(ctx, w, paging, pace); err != nil {
 		return w.read, a.cut(ctx, err)
 	}
-	changed(slices.Concat(known, a.inventory.complete(), a.ledger.machines(), a.waiting.over(true))...)
+	changed(slices.Concat(keys, a.inventory.complete(), a.ledger.machines(), a.waiting.finish(true))...)
 	kept.Go(func() { w.guests.keep(following, a) })
 	return w.read, a.cut(ctx, a.readChanges(ctx, w, changed, pace))
 }
 
 // readAll reads all VMs, and then what the guests of ours report.
-func (a *account) readAll(ctx context.Context, w *watcher, all *pages, pace pace) error {
-	err := a.readPage(ctx, w, all.at(0), maxWait)
+func (a *account) readAll(ctx context.Context, w *watcher, paging *pages, pace pace) error {
+	err := a.readPage(ctx, w, paging.sizeAt(0), maxWait)
 	for err == nil && (w.truncated || w.version == "") {
-		if err = pace.after(w.truncated).Wait(ctx); err == nil {
-			err = a.readPage(ctx, w, all.at(w.read), maxWait)
+		if err = pace.limiter(w.truncated).Wait(ctx); err == nil {
+			err = a.readPage(ctx, w, paging.sizeAt(w.read), maxWait)
 		}
 	}
 	if err == nil {
 		err = w.guests.list(ctx, &a.inventory)
 	}
-	for until := time.Now().Add(guestsTime); err == nil && (w.truncated || a.inventory.awaitsGuests() && time.Now().Before(until)); {
-		if err = pace.after(w.truncated).Wait(ctx); err == nil {
-			err = a.readPage(ctx, w, all.at(w.read), guestsTime)
+	for end := time.Now().Add(guestsTime); err == nil && (w.truncated || a.inventory.awaitsGuests() && time.Now().Before(end)); {
+		if err = pace.limiter(w.truncated).Wait(ctx); err == nil {
+			err = a.readPage(ctx, w, paging.sizeAt(w.read), guestsTime)
 		}
 	}
 	return err
@@ -138,7 +138,7 @@ func (a *account) readPage(ctx context.Context, w *watcher, page int32, wait tim
 func (a *account) readChanges(ctx context.Context, w *watcher, changed func(...cloud.Key), pace pace) error {
 	page, begun := int32(maxPage), a.now()
 	for {
-		if err := pace.after(w.truncated).Wait(ctx); err != nil {
+		if err := pace.limiter(w.truncated).Wait(ctx); err != nil {
 			return err
 		}
 		set, err := w.changes(ctx, page, maxWait)
@@ -160,7 +160,7 @@ func (a *account) readChanges(ctx context.Context, w *watcher, changed func(...c
 	}
 }
 
-// cut says why a wait has failed. Had it no answer, the vCenter is asked whether it answers at all.
+// cut returns the reason why a wait has failed. If there was no response, it checks whether the vCenter answers at all.
 func (a *account) cut(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -269,7 +269,7 @@ func TestLimitedUser(t *testing.T) {
 	}
 	w.awaitTimes(t, machines, 1)
 	wait.Until(t, "the inventory", func() (any, bool) {
-		n := len(a.inventory.all())
+		n := len(a.inventory.machines())
 		return n, n == len(machines) && a.inventory.isSynced()
 	})
 	if a.inventory.lacks(v.machine("elsewhere")) {
@@ -291,7 +291,7 @@ func TestFoldersAreBounded(t *testing.T) {
 	for i := range 10 * maxFolders {
 		f.note(&infrav1.VSphereVM{Datacenter: vcenter.Datacenter, Folder: fmt.Sprint(i)})
 	}
-	all, _ := f.all()
+	all, _ := f.list()
 	expect.Same(t, "folders", maxFolders, len(all))
 }
 

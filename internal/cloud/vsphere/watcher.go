@@ -25,11 +25,11 @@ type watcher struct {
 	tasks     *taskView
 	guests    *guestView
 
-	version   string          // of the last answer
-	truncated bool            // more follows on it, and what follows cannot be asked for twice
-	read      int             // how many changes the answers had
-	refused   bool            // the account may not see the whole vCenter, or not the last folder
-	more      <-chan struct{} // closed when there are more folders to watch; nil for a watcher of the whole vCenter
+	version     string          // of the last answer
+	truncated   bool            // more follows on it, and what follows cannot be asked for twice
+	read        int             // how many changes the answers had
+	refused     bool            // the account may not see the whole vCenter, or not the last folder
+	folderAdded <-chan struct{} // closed when there are more folders to watch; nil for a watcher of the whole vCenter
 }
 
 // newWatcher makes a collector for all VMs that the account may see, and for tasks that are added later. If that fails half way,
@@ -66,7 +66,7 @@ func (w *watcher) addLists(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.tasks = &taskView{client: w.client, ref: made.Returnval, more: make(chan struct{}, 1)}
+	w.tasks = &taskView{client: w.client, ref: made.Returnval, added: make(chan struct{}, 1)}
 	if _, err := w.filter(ctx, w.tasks.ref, "Task", taskPaths); err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func (w *watcher) addLists(ctx context.Context) error {
 }
 
 // addView adds the VMs beneath an object.
-func (w *watcher) addView(ctx context.Context, at types.ManagedObjectReference) error {
+func (w *watcher) addView(ctx context.Context, container types.ManagedObjectReference) error {
 	made, err := methods.CreateContainerView(ctx, w.client, &types.CreateContainerView{
-		This: *w.client.ServiceContent.ViewManager, Container: at, Type: []string{"VirtualMachine"}, Recursive: true,
+		This: *w.client.ServiceContent.ViewManager, Container: container, Type: []string{"VirtualMachine"}, Recursive: true,
 	})
 	if err != nil {
 		w.refused = session.Is[types.BaseNoPermission](err) && !session.Is[*types.NotAuthenticated](err)
@@ -133,8 +133,8 @@ func (w *watcher) changes(ctx context.Context, page int32, wait time.Duration) (
 	return set, nil
 }
 
-// leave removes a watcher when its watch ends, so that they do not pile up in a vCenter that we lose now and then. One that does
-// not answer is left alone until it does.
+// leave removes a watcher when its watch ends, so that watchers do not pile up in a vCenter that we lose now and then. If the
+// vCenter does not answer, the watcher stays until it does.
 func (a *account) leave(ctx context.Context, w *watcher) {
 	w.client.CloseIdleConnections() // when one connection broke, the others may be broken too
 	if a.session.Broken() {
@@ -170,8 +170,8 @@ func (w *watcher) free(ctx context.Context) {
 	}
 }
 
-// pages says how many changes are asked for at once. A page that is too large is asked for again in parts, and the next ones are
-// full again. What follows on a truncated answer is given only once, so the list of all VMs is read from its beginning then, with
+// pages holds how many changes to request at once. A page that is too large is requested again in parts, and the next ones are
+// full again. What follows a truncated answer is sent only once, so the list of all VMs is then read from its beginning, with
 // full pages up to the one that was too large.
 type pages struct {
 	spans []span
@@ -179,8 +179,8 @@ type pages struct {
 
 // span is a part of the list in which full pages are too large.
 type span struct {
-	from, to int
-	most     int32
+	start, end int
+	limit      int32
 }
 
 const (
@@ -192,37 +192,38 @@ const (
 	maxSpans = 8
 )
 
-// at is the page of the list that begins after so many VMs. It does not reach into a part that is to be read in smaller ones.
-func (p *pages) at(read int) int32 {
+// sizeAt is the size of the page that begins after so many VMs. The page does not reach into a part that is to be read in
+// smaller ones.
+func (p *pages) sizeAt(read int) int32 {
 	page := int32(maxPage)
 	for _, s := range p.spans {
 		switch {
-		case s.from <= read && read < s.to:
-			page = min(page, s.most)
-		case read < s.from:
-			page = int32(min(int(page), s.from-read)) //nolint:gosec // because it is at most page
+		case s.start <= read && read < s.end:
+			page = min(page, s.limit)
+		case read < s.start:
+			page = int32(min(int(page), s.start-read)) //nolint:gosec // because it is at most page
 		}
 	}
 	return page
 }
 
-// tooLarge notes that the page of the list after so many VMs was too large. It says whether a smaller one can be asked for. What
-// was small enough elsewhere is tried first, because each try reads the list anew.
+// tooLarge notes that the page of the list after so many VMs was too large. It reports whether a smaller one can be requested. A
+// size that was small enough elsewhere is tried first, because each try reads the list anew.
 func (p *pages) tooLarge(read int) bool {
-	page := p.at(read)
+	page := p.sizeAt(read)
 	if page <= 1 {
 		return false
 	}
 	smaller := max(page/4, 1)
 	for n, s := range p.spans {
-		if s.from <= read && read < s.to {
-			p.spans[n].most = smaller
+		if s.start <= read && read < s.end {
+			p.spans[n].limit = smaller
 			return true
 		}
 	}
 	first := read
 	for _, s := range p.spans {
-		smaller, first = min(smaller, s.most), min(first, s.from)
+		smaller, first = min(smaller, s.limit), min(first, s.start)
 	}
 	if len(p.spans) == maxSpans {
 		p.spans = []span{{first, math.MaxInt, smaller}}
@@ -250,7 +251,7 @@ func newPace() pace {
 	}
 }
 
-func (p pace) after(truncated bool) flowcontrol.RateLimiter {
+func (p pace) limiter(truncated bool) flowcontrol.RateLimiter {
 	if truncated {
 		return p.pages
 	}

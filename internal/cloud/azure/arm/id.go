@@ -1,7 +1,7 @@
-// Package arm knows how Azure writes names: resource IDs, the providerID of a Node, and tags. It asks nothing and remembers
+// Package arm reads and writes Azure's names: resource IDs, the providerID of a Node, and tags. It calls nothing and remembers
 // nothing.
 //
-// Azure answers with IDs in another case than it was asked, so IDs are compared without it: use Same or Key, never ==.
+// Azure answers with IDs in another case than it was asked, so IDs are compared without it: use SameID or Key, never ==.
 package arm
 
 import "strings"
@@ -82,14 +82,14 @@ func (g ID) Name() string {
 	return g.Names[len(g.Names)-1]
 }
 
-// Is says whether the resource is of a type, such as Microsoft.Network/virtualNetworks/subnets.
-func (g ID) Is(kind string) bool {
+// HasType reports whether the resource is of a type, such as Microsoft.Network/virtualNetworks/subnets.
+func (g ID) HasType(kind string) bool {
 	return strings.EqualFold(strings.Join(append([]string{g.Provider}, g.Types...), "/"), kind)
 }
 
-// Same says whether two texts are IDs of the same resource.
-func Same(one, other string) bool {
-	return one != "" && strings.EqualFold(strings.TrimSuffix(one, "/"), strings.TrimSuffix(other, "/"))
+// SameID reports whether two texts are IDs of the same resource.
+func SameID(a, b string) bool {
+	return a != "" && strings.EqualFold(strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/"))
 }
 
 // maxID is longer than all IDs that Azure gives.

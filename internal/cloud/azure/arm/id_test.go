@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 		if ok != test.ok || !cmp.Equal(got, test.want) {
 			t.Errorf("%s: %v, %s", test.name, ok, cmp.Diff(test.want, got))
 		}
-		if ok && !Same(got.String(), test.text) {
+		if ok && !SameID(got.String(), test.text) {
 			t.Errorf("%s: %s was read from %s", test.name, got, test.text)
 		}
 	}
@@ -57,16 +57,16 @@ func TestParse(t *testing.T) {
 func TestIDsAreComparedWithoutCase(t *testing.T) {
 	vm := GroupID(someSubscription, "Nodes").VM("win-1")
 	shouting, _ := Parse(strings.ToUpper(vm.String()))
-	if vm.Key() != shouting.Key() || !Same(vm.String(), shouting.String()) {
+	if vm.Key() != shouting.Key() || !SameID(vm.String(), shouting.String()) {
 		t.Errorf("%s and %s are the same VM", vm, shouting)
 	}
-	if Same("", "") {
+	if SameID("", "") {
 		t.Error("no ID is the same as no ID")
 	}
-	if other := vm.Parent().VM("win-2"); Same(vm.String(), other.String()) || vm.Key() == other.Key() {
+	if other := vm.Parent().VM("win-2"); SameID(vm.String(), other.String()) || vm.Key() == other.Key() {
 		t.Errorf("%s and %s are two VMs", vm, other)
 	}
-	if !shouting.Is("Microsoft.Compute/virtualMachines") || shouting.Is("Microsoft.Compute/disks") {
+	if !shouting.HasType("Microsoft.Compute/virtualMachines") || shouting.HasType("Microsoft.Compute/disks") {
 		t.Errorf("%s is a VM", shouting)
 	}
 	if vm.Parent().Name() != "Nodes" || vm.Name() != "win-1" {

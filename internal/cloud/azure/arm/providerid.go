@@ -14,7 +14,7 @@ func ProviderID(vm ID) string {
 func ReadProviderID(text string) (ID, bool) {
 	written, found := strings.CutPrefix(text, scheme)
 	vm, ok := Parse(written)
-	if !found || !ok || !vm.Is(compute+"/virtualMachines") || ProviderID(vm) != text {
+	if !found || !ok || !vm.HasType(compute+"/virtualMachines") || ProviderID(vm) != text {
 		return ID{}, false
 	}
 	return vm, true

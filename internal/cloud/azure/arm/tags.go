@@ -9,14 +9,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// The tags that say whose a VM is. Namespace and name have a tag each, because a value ends at 256 characters.
+// The tags that mark whose a VM is. Namespace and name have a tag each, because a value ends at 256 characters.
 const (
-	ours          = "capwin-"
-	namespaceTag  = ours + "namespace"
-	machineTag    = ours + "machine"
-	providerIDTag = ours + "providerid"
-	clusterTag    = ours + "cluster"
-	digestTag     = ours + "userdata" // on the VM alone
+	prefix        = "capwin-"
+	namespaceTag  = prefix + "namespace"
+	machineTag    = prefix + "machine"
+	providerIDTag = prefix + "providerid"
+	clusterTag    = prefix + "cluster"
+	digestTag     = prefix + "userdata" // on the VM alone
 )
 
 // Azure's limits for tags.
@@ -29,15 +29,15 @@ const (
 
 // Tags are the marks of a machine and what users want besides. Users' tags MUST have passed CheckTags.
 func Tags(m cloud.Machine, users map[string]string) map[string]string {
-	all := maps.Clone(users)
-	if all == nil {
-		all = map[string]string{}
+	tags := maps.Clone(users)
+	if tags == nil {
+		tags = map[string]string{}
 	}
-	all[namespaceTag], all[machineTag], all[providerIDTag] = m.Key.Namespace, m.Key.Name, m.ProviderID
+	tags[namespaceTag], tags[machineTag], tags[providerIDTag] = m.Key.Namespace, m.Key.Name, m.ProviderID
 	if cluster := m.Cluster.String(); cluster != "" {
-		all[clusterTag] = cluster
+		tags[clusterTag] = cluster
 	}
-	return all
+	return tags
 }
 
 // WithDigest adds the mark of the user data with which a VM is made, if there are any.
@@ -58,20 +58,20 @@ func ReadDigest(tags map[string]string) string {
 	return ""
 }
 
-// Belongs says whether the marks are all those of the machine. Of the Cluster the name counts: a move gives it another UID.
-func Belongs(m cloud.Machine, of cloud.Marked) bool {
-	return of.Key == m.Key && of.ProviderID != "" && of.ProviderID == m.ProviderID &&
-		of.Cluster.Name != "" && of.Cluster.Name == m.Cluster.Name
+// Belongs reports whether the marks are all those of the machine. Of the Cluster the name counts: a move gives it another UID.
+func Belongs(m cloud.Machine, mark cloud.Marked) bool {
+	return mark.Key == m.Key && mark.ProviderID != "" && mark.ProviderID == m.ProviderID &&
+		mark.Cluster.Name != "" && mark.Cluster.Name == m.Cluster.Name
 }
 
-// Complete says whether all marks are there, whoever's they are.
-func Complete(of cloud.Marked) bool {
-	return of.Key.Namespace != "" && of.Key.Name != "" && of.ProviderID != "" && of.Cluster.Name != ""
+// Complete reports whether all marks are there, whoever's they are.
+func Complete(mark cloud.Marked) bool {
+	return mark.Key.Namespace != "" && mark.Key.Name != "" && mark.ProviderID != "" && mark.Cluster.Name != ""
 }
 
-// ReadMark reads the marks among the tags of a resource. Azure keeps the case of a tag's name but does not tell names by it.
+// ReadMark reads the marks among the tags of a resource. Azure keeps the case of a tag's name but ignores it in comparisons.
 func ReadMark(tags map[string]string) cloud.Marked {
-	var of cloud.Marked
+	var mark cloud.Marked
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		value := tags[name]
 		if len(value) > maxTagValue {
@@ -79,27 +79,27 @@ func ReadMark(tags map[string]string) cloud.Marked {
 		}
 		switch strings.ToLower(name) {
 		case namespaceTag:
-			of.Key.Namespace = value
+			mark.Key.Namespace = value
 		case machineTag:
-			of.Key.Name = value
+			mark.Key.Name = value
 		case providerIDTag:
-			of.ProviderID = value
+			mark.ProviderID = value
 		case clusterTag:
-			of.Cluster = cloud.ReadClusterMark(value)
+			mark.Cluster = cloud.ReadClusterMark(value)
 		}
 	}
-	return of
+	return mark
 }
 
-// Original says whether the marks were made for this VM, and not copied from another.
-func Original(of cloud.Marked, vm ID) bool {
-	return of.ProviderID != "" && of.ProviderID == ProviderID(vm)
+// Original reports whether the marks were made for this VM, and not copied from another.
+func Original(mark cloud.Marked, vm ID) bool {
+	return mark.ProviderID != "" && mark.ProviderID == ProviderID(vm)
 }
 
-// CheckTags says what is wrong with tags that users want, or nothing.
+// CheckTags returns what is wrong with tags that users want; empty if nothing is.
 func CheckTags(users map[string]string) string {
-	if most := maxTags - 5; len(users) > most {
-		return fmt.Sprintf("there are %d tags, but a VM may have %d besides our own: remove some", len(users), most)
+	if limit := maxTags - 5; len(users) > limit {
+		return fmt.Sprintf("there are %d tags, but a VM may have %d besides our own: remove some", len(users), limit)
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(users)) {
@@ -119,7 +119,7 @@ func checkTag(name, value string) string {
 	switch {
 	case name == "":
 		return "has an empty name: give it one"
-	case strings.HasPrefix(name, ours):
+	case strings.HasPrefix(name, prefix):
 		return "begins with capwin-, which is reserved for our marks: use another name"
 	case strings.HasPrefix(name, "microsoft"), strings.HasPrefix(name, "azure"), strings.HasPrefix(name, "windows"):
 		return "begins with microsoft, azure or windows, which Azure reserves: use another name"

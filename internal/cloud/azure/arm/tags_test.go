@@ -26,7 +26,7 @@ func TestTagsAreReadBack(t *testing.T) {
 		t.Errorf("the users' tags were changed: %v", users)
 	}
 	for name, value := range tags {
-		if name != "team" && checkTag(strings.TrimPrefix(name, ours), value) != "" {
+		if name != "team" && checkTag(strings.TrimPrefix(name, prefix), value) != "" {
 			t.Errorf("Azure refuses %s=%s", name, value)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package belongings knows what is made with a VM: what it is called, and what a machine's record holds of it by Azure's own IDs.
-// It asks nothing and remembers nothing.
+// Package belongings has the names of what is made with a VM, and reads and writes what a machine's record holds of it by Azure's
+// own IDs. It calls nothing and remembers nothing.
 package belongings
 
 import (
@@ -22,55 +22,55 @@ const (
 // KindOf is the kind of a resource.
 func KindOf(id arm.ID) string {
 	switch {
-	case id.Is("Microsoft.Compute/disks"):
+	case id.HasType("Microsoft.Compute/disks"):
 		return Disk
-	case id.Is("Microsoft.Network/publicIPAddresses"):
+	case id.HasType("Microsoft.Network/publicIPAddresses"):
 		return PublicIP
 	}
 	return Adapter
 }
 
 // Entries are those of a record for a kind of resource.
-func Entries(of *infrav1.AzureRecord, kind string) *[]infrav1.AzureResource {
+func Entries(record *infrav1.AzureRecord, kind string) *[]infrav1.AzureResource {
 	switch kind {
 	case Disk:
-		return &of.Disks
+		return &record.Disks
 	case PublicIP:
-		return &of.PublicIPAddresses
+		return &record.PublicIPAddresses
 	}
-	return &of.NetworkInterfaces
+	return &record.NetworkInterfaces
 }
 
-// Fits says that a resource has a name which we, or Azure, give to what is made with the machine's VM. Azure adds a suffix to the
-// names of adapters and public IPs. Names prove nothing: anybody may give them.
+// Fits reports whether a resource has a name which we, or Azure, give to what is made with the machine's VM. Azure adds a suffix
+// to the names of adapters and public IPs. Names prove nothing: anybody may give them.
 func Fits(id arm.ID, m cloud.Machine) bool {
-	own := strings.ToLower(id.Name())
+	lower := strings.ToLower(id.Name())
 	return slices.ContainsFunc(Names(m), func(name string) bool {
-		return own == name || KindOf(id) != Disk && strings.HasPrefix(own, name+"-")
+		return lower == name || KindOf(id) != Disk && strings.HasPrefix(lower, name+"-")
 	})
 }
 
 // Names are the names of what is made with a machine's VM.
 func Names(m cloud.Machine) []string {
-	all := []string{request.SystemDisk(m.Name)}
+	names := []string{request.SystemDisk(m.Name)}
 	if m.Spec.Azure != nil {
 		for _, disk := range m.Spec.Azure.DataDisks {
-			all = append(all, request.DataDisk(m.Name, disk.Name))
+			names = append(names, request.DataDisk(m.Name, disk.Name))
 		}
 		for i := range max(1, len(m.Spec.Azure.NetworkInterfaces)) {
-			all = append(all, request.AdapterName(m, i))
+			names = append(names, request.AdapterName(m, i))
 		}
 	}
-	for i, name := range all {
-		all[i] = strings.ToLower(name)
+	for i, name := range names {
+		names[i] = strings.ToLower(name)
 	}
-	return all
+	return names
 }
 
-// Recorded says that a record has a resource, by Azure's own ID of it.
+// Recorded reports whether a record has a resource, by Azure's own ID of it.
 func Recorded(record infrav1.AzureRecord, id arm.ID, uniqueID string) bool {
-	return uniqueID != "" && slices.ContainsFunc(*Entries(&record, KindOf(id)), func(one infrav1.AzureResource) bool {
-		return strings.EqualFold(one.Name, id.Name()) && one.UniqueID == uniqueID
+	return uniqueID != "" && slices.ContainsFunc(*Entries(&record, KindOf(id)), func(entry infrav1.AzureResource) bool {
+		return strings.EqualFold(entry.Name, id.Name()) && entry.UniqueID == uniqueID
 	})
 }
 
@@ -80,19 +80,19 @@ const (
 	maxOther = 16
 )
 
-// With adds what belongs to the VM, if it is ours by name: people attach disks of their own.
-func With(record infrav1.AzureRecord, m cloud.Machine, id arm.ID, uniqueID string) infrav1.AzureRecord {
+// Add adds what belongs to the VM, if it is ours by name: people attach disks of their own.
+func Add(record infrav1.AzureRecord, m cloud.Machine, id arm.ID, uniqueID string) infrav1.AzureRecord {
 	if uniqueID == "" || !Fits(id, m) || Recorded(record, id, uniqueID) {
 		return record
 	}
-	into, most := Entries(&record, KindOf(id)), maxOther
+	entries, limit := Entries(&record, KindOf(id)), maxOther
 	if KindOf(id) == Disk {
-		most = MaxDisks
+		limit = MaxDisks
 	}
-	*into = slices.DeleteFunc(slices.Clone(*into), func(was infrav1.AzureResource) bool { return was.Name == id.Name() })
-	*into = append(*into, infrav1.AzureResource{Name: id.Name(), UniqueID: uniqueID})
-	if len(*into) > most {
-		*into = (*into)[len(*into)-most:]
+	*entries = slices.DeleteFunc(slices.Clone(*entries), func(entry infrav1.AzureResource) bool { return entry.Name == id.Name() })
+	*entries = append(*entries, infrav1.AzureResource{Name: id.Name(), UniqueID: uniqueID})
+	if len(*entries) > limit {
+		*entries = (*entries)[len(*entries)-limit:]
 	}
 	return record
 }

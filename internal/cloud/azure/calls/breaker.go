@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// Silences in a row mean that Azure does not answer, so that nothing but a try now and then is worth its time.
+	// Silences in a row mean that Azure does not answer, so that only a try now and then is worth its time.
 	Silences = 3
 	brokenAt = 15 * time.Second
 	deniedAt = 30 * time.Second
@@ -22,14 +22,14 @@ const (
 type breaker struct {
 	now func() time.Time
 
-	mu     sync.Mutex
-	heard  time.Time // zero before an answer that accepted the credentials
-	silent int
-	broken *cloud.Error
-	until  time.Time // when the next try is due, while it is broken
-	closed bool
-	under  sync.WaitGroup
-	count  int // of calls under way
+	mu         sync.Mutex
+	acceptedAt time.Time // zero before an answer that accepted the credentials
+	silent     int
+	broken     *cloud.Error
+	retryAt    time.Time // when the next try is due, while it is broken
+	closed     bool
+	underway   sync.WaitGroup
+	count      int // of calls under way
 }
 
 // open returns why no call may be made now. Without an error a call has begun. While Azure has not answered yet, or not lately,
@@ -37,25 +37,25 @@ type breaker struct {
 func (b *breaker) open() *cloud.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	most := AtOnce
-	if b.heard.IsZero() || b.silent > 0 {
-		most = 1
+	limit := AtOnce
+	if b.acceptedAt.IsZero() || b.silent > 0 {
+		limit = 1
 	}
 	switch {
 	case b.closed:
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is closed")
-	case b.broken != nil && (b.now().Before(b.until) || b.count >= most):
+	case b.broken != nil && (b.now().Before(b.retryAt) || b.count >= limit):
 		return b.broken
-	case b.count >= most:
+	case b.count >= limit:
 		return &cloud.Error{Kind: cloud.Later, Message: "waiting for the other calls of this account", After: time.Second}
 	}
 	b.count++
-	b.under.Add(1)
+	b.underway.Add(1)
 	return nil
 }
 
-func (b *breaker) done() {
-	defer b.under.Done()
+func (b *breaker) finish() {
+	defer b.underway.Done()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count--
@@ -77,8 +77,8 @@ func (b *breaker) failed(err *cloud.Error) {
 	}
 }
 
-func (b *breaker) rest(because *cloud.Error, pause time.Duration) {
-	b.broken, b.until = because, b.now().Add(pause)
+func (b *breaker) rest(cause *cloud.Error, pause time.Duration) {
+	b.broken, b.retryAt = cause, b.now().Add(pause)
 }
 
 // answered notes that Azure answers.
@@ -92,17 +92,17 @@ func (b *breaker) answered() {
 func (b *breaker) accepted() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.silent, b.broken, b.heard = 0, nil, b.now()
+	b.silent, b.broken, b.acceptedAt = 0, nil, b.now()
 }
 
 func (b *breaker) health() cloud.Health {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	h := cloud.Health{Heard: b.heard, Broken: b.broken != nil}
+	h := cloud.Health{Heard: b.acceptedAt, Broken: b.broken != nil}
 	if b.broken != nil {
 		h.Cause = b.broken
 	}
-	if !b.closed && !b.heard.IsZero() {
+	if !b.closed && !b.acceptedAt.IsZero() {
 		h.Sessions = 1
 	}
 	return h
@@ -111,7 +111,7 @@ func (b *breaker) health() cloud.Health {
 // close lets no more calls begin, and waits for those that are under way.
 func (b *breaker) close() {
 	b.shut()
-	b.under.Wait()
+	b.underway.Wait()
 }
 
 func (b *breaker) shut() {

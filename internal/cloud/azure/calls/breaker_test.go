@@ -21,13 +21,13 @@ func TestCallsAtOnce(t *testing.T) {
 	}{
 		"the first":             {&breaker{}, ""},
 		"a second, not let in":  {&breaker{count: 1}, "other calls of this account"},
-		"the last of many":      {&breaker{heard: blueNoon, count: AtOnce - 1}, ""},
-		"one too many":          {&breaker{heard: blueNoon, count: AtOnce}, "other calls of this account"},
-		"a second, no answer":   {&breaker{heard: blueNoon, silent: 1, count: 1}, "other calls of this account"},
-		"the first, no answer":  {&breaker{heard: blueNoon, silent: 1}, ""},
-		"broken":                {&breaker{broken: broken, until: blueNoon.Add(1)}, "broken"},
-		"broken, and it is due": {&breaker{broken: broken, until: blueNoon}, ""},
-		"somebody tries":        {&breaker{broken: broken, until: blueNoon, count: 1}, "broken"},
+		"the last of many":      {&breaker{acceptedAt: blueNoon, count: AtOnce - 1}, ""},
+		"one too many":          {&breaker{acceptedAt: blueNoon, count: AtOnce}, "other calls of this account"},
+		"a second, no answer":   {&breaker{acceptedAt: blueNoon, silent: 1, count: 1}, "other calls of this account"},
+		"the first, no answer":  {&breaker{acceptedAt: blueNoon, silent: 1}, ""},
+		"broken":                {&breaker{broken: broken, retryAt: blueNoon.Add(1)}, "broken"},
+		"broken, and it is due": {&breaker{broken: broken, retryAt: blueNoon}, ""},
+		"somebody tries":        {&breaker{broken: broken, retryAt: blueNoon, count: 1}, "broken"},
 		"closed":                {&breaker{closed: true}, "the account is closed"},
 	} {
 		c.of.now = func() time.Time { return blueNoon }
@@ -62,10 +62,11 @@ func TestBrokenFor(t *testing.T) {
 		}
 		expect.Same(t, name, c.until > 0, counted.broken != nil)
 		if c.until > 0 {
-			expect.Same(t, name+": until", blueNoon.Add(c.until), counted.until)
+			expect.Same(t, name+": until", blueNoon.Add(c.until), counted.retryAt)
 		}
 		counted.accepted()
-		expect.Same(t, name+": and then let in", true, counted.broken == nil && counted.silent == 0 && counted.heard.Equal(blueNoon))
+		expect.Same(t, name+": and then let in", true,
+			counted.broken == nil && counted.silent == 0 && counted.acceptedAt.Equal(blueNoon))
 	}
 }
 
@@ -76,8 +77,8 @@ func TestHealthOfCalls(t *testing.T) {
 		want int
 	}{
 		"never heard": {&breaker{}, 0},
-		"heard":       {&breaker{heard: blueNoon}, 1},
-		"closed":      {&breaker{heard: blueNoon, closed: true}, 0},
+		"heard":       {&breaker{acceptedAt: blueNoon}, 1},
+		"closed":      {&breaker{acceptedAt: blueNoon, closed: true}, 0},
 	} {
 		expect.Same(t, name, c.want, c.of.health().Sessions)
 	}

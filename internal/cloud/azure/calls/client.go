@@ -1,8 +1,8 @@
 // Package calls makes the calls of an account to Azure Resource Manager: one request each, in its turn, and judges the answers.
 // requests.go has what we ask for, wire.go what we read of it, and pages.go reads lists to their end.
 //
-// A call is made once and never repeated here. An error with the kind Later says that it was not made yet; Answer.Lost says that
-// Azure may have carried it out although no answer came. Several goroutines may use a Client.
+// A call is made once and never repeated here. An error with the kind Later means that it was not made yet; Answer.Lost means
+// that Azure may have carried it out although no answer came. Several goroutines may use a Client.
 package calls
 
 import (
@@ -53,7 +53,7 @@ type Principal struct {
 	Name, Tenant string
 	// BootLog reads the end of a boot log.
 	BootLog func(ctx context.Context, address string) ([]byte, error)
-	// Chosen says that a Secret chose the addresses of the cloud.
+	// Chosen is true if a Secret chose the addresses of the cloud.
 	Chosen bool
 	// ComputeVersion is the cloud's own api-version for VMs; empty for the usual one.
 	ComputeVersion string
@@ -75,17 +75,17 @@ type Client struct {
 }
 
 // New makes the client of a principal. It makes no call.
-func New(who Principal, now func() time.Time) (*Client, error) {
+func New(principal Principal, now func() time.Time) (*Client, error) {
 	options := &arm.ClientOptions{DisableRPRegistration: true, ClientOptions: policy.ClientOptions{
-		Cloud: who.Cloud, Transport: who.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
+		Cloud: principal.Cloud, Transport: principal.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
 	}}
-	pipe, err := armruntime.NewPipeline("capwin", "v1", who.Credential, runtime.PipelineOptions{}, options)
+	pipe, err := armruntime.NewPipeline("capwin", "v1", principal.Credential, runtime.PipelineOptions{}, options)
 	if err != nil {
 		return nil, err
 	}
-	endpoint := strings.TrimSuffix(who.Cloud.Services[azcloud.ResourceManager].Endpoint, "/")
+	endpoint := strings.TrimSuffix(principal.Cloud.Services[azcloud.ResourceManager].Endpoint, "/")
 	return &Client{
-		Principal: who, Endpoint: endpoint, pipe: pipe, Limit: &limiter.Limiter{Now: now}, now: now, Timeout: callTimeout,
+		Principal: principal, Endpoint: endpoint, pipe: pipe, Limit: &limiter.Limiter{Now: now}, now: now, Timeout: callTimeout,
 		breaker: breaker{now: now},
 	}, nil
 }
@@ -106,7 +106,7 @@ type Answer struct {
 	Status  int
 	Body    []byte
 	Verdict *fault.Verdict
-	// Lost says that the request may have been carried out.
+	// Lost is true if the request may have been carried out.
 	Lost bool
 	// Unsent is why there was no body to send, as it is.
 	Unsent error
@@ -125,25 +125,25 @@ func (a Answer) Err() error {
 // Effect is what the verdict means beyond its error.
 func (a Answer) Effect() fault.Effect {
 	if a.Verdict == nil {
-		return fault.None
+		return fault.NoEffect
 	}
 	return a.Verdict.Effect
 }
 
 func failed(err *cloud.Error) Answer { return Answer{Verdict: &fault.Verdict{Error: err}} }
 
-// Send makes a call, or says why it was not made or did not succeed.
+// Send makes a call, or returns why it was not made or did not succeed.
 func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 	if err := c.breaker.open(); err != nil {
 		return failed(err)
 	}
-	defer c.breaker.done()
+	defer c.breaker.finish()
 	scope := limiter.Scope{Principal: c.Principal.Name, Subscription: q.Subscription}
 	if wait := c.Limit.Ask(scope, q.Class, q.Asker+"|"+q.Path); wait > 0 {
 		return failed(&cloud.Error{Kind: cloud.Later, Message: "waiting for this account's turn at Azure", After: wait})
 	}
-	said := limiter.Said{}
-	defer func() { c.Limit.Done(scope, q.Class, said) }()
+	allowance := limiter.Allowance{}
+	defer func() { c.Limit.Settle(scope, q.Class, allowance) }()
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	var content any
@@ -161,17 +161,17 @@ func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 	}
 	if got.status < http.StatusMultipleChoices {
 		c.breaker.accepted()
-		said = limiter.Listen(got.header.Get, 0)
+		allowance = limiter.ReadAllowance(got.header.Get, 0)
 		return Answer{Status: got.status, Body: got.body}
 	}
-	told := fault.Read(got.status, got.header, got.body)
-	told.ByID = q.ByID
-	verdict := fault.Judge(told)
+	answer := fault.Read(got.status, got.header, got.body)
+	answer.ByID = q.ByID
+	verdict := fault.Judge(answer)
 	silence := time.Duration(0)
 	if verdict.Effect == fault.Silences {
 		silence = verdict.Error.After
 	}
-	said = limiter.Listen(got.header.Get, silence)
+	allowance = limiter.ReadAllowance(got.header.Get, silence)
 	c.breaker.answered()
 	return Answer{Status: got.status, Verdict: &verdict, Lost: got.status >= http.StatusInternalServerError}
 }
@@ -216,17 +216,17 @@ func (c *Client) address(q Call) string {
 	return c.Endpoint + q.Path + "?" + query.Encode()
 }
 
-// unanswered is a call whose token was refused, or whose answer did not come.
+// unanswered is the answer of a call whose token was refused, or whose answer did not come.
 func (c *Client) unanswered(err error) Answer {
 	if refused, ok := errors.AsType[*cloud.Error](err); ok {
 		c.breaker.failed(refused)
 		return failed(refused)
 	}
-	at := cloud.Clean(c.Endpoint, 256)
+	endpoint := cloud.Clean(c.Endpoint, 256)
 	silent := cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
-		"Azure does not answer at %s: check the network, proxy and firewall of the management cluster", at)
+		"Azure does not answer at %s: check the network, proxy and firewall of the management cluster", endpoint)
 	if errors.Is(err, errEndless) {
-		silent.Message = "what answers at " + at + " is not Azure: its lists do not end; " +
+		silent.Message = "what answers at " + endpoint + " is not Azure: its lists do not end; " +
 			"check the endpoint and the proxy of the management cluster"
 	}
 	silent.Err = err
@@ -249,7 +249,7 @@ func (c *Client) Close() {
 	}
 }
 
-// AsLater is an error that has the caller come later.
+// AsLater finds the error that asks the caller to come later.
 func AsLater(err error) (*cloud.Error, bool) {
 	e := (*cloud.Error)(nil)
 	return e, errors.As(err, &e) && e.Kind == cloud.Later
@@ -266,8 +266,8 @@ func methodOf(class limiter.Class, err error) string {
 	return string(class)
 }
 
-// outcome is how a call ended: well, as a kind of error, or because we needed it no longer. That something is gone is what many
-// calls ask for.
+// outcome is how a call ended: well, as a kind of error, or because we needed it no longer. That a thing is gone is a good end,
+// because many calls check for that.
 func outcome(ctx context.Context, a Answer) string {
 	switch {
 	case a.Verdict == nil, a.Effect() == fault.Gone:

@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxPages, maxItems and maxList, in bytes, are more than a subscription can fill: Azure has at most 25,000 VMs of a region in
-	// it, of 4 KiB each. Whoever brings his own cloud may answer with anything.
+	// it, of 4 KiB each. A user's own cloud may answer with anything.
 	maxPages = 4000
 	maxItems = 50_000
 	maxList  = 128 << 20
@@ -25,22 +25,22 @@ var errEndless = errors.New("a list of Azure's does not end")
 
 // begun is a list of which some pages are there.
 type begun[T any] struct {
-	all   []T
+	items []T
 	pages int
 	bytes int
 	seen  map[string]bool // the pages that were asked for
 	query url.Values      // the next one
-	at    time.Time       // when the first was asked for
+	began time.Time       // when the first was asked for
 }
 
 // Pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to. If it has to
-// wait for its turn, what is there is kept, and who asks for the list again goes on: else a list that is longer than our share of
-// a bucket would never end.
+// wait for its turn, the pages that are there are kept, and the next call for the list goes on from them: else a list that is
+// longer than our share of a bucket would never end.
 func Pages[T any](ctx context.Context, c *Client, q Call) ([]T, Answer) {
 	key := q.Path + "?" + q.Query.Encode()
 	list := resume[T](&c.unfinished, key, c.now())
 	if list == nil {
-		list = &begun[T]{seen: map[string]bool{}, query: q.Query, at: c.now()}
+		list = &begun[T]{seen: map[string]bool{}, query: q.Query, began: c.now()}
 	}
 	for {
 		q.Query = list.query
@@ -56,14 +56,14 @@ func Pages[T any](ctx context.Context, c *Client, q Call) ([]T, Answer) {
 			return nil, c.unanswered(err)
 		}
 		if next == nil {
-			a.Began = list.at
-			return list.all, a
+			a.Began = list.began
+			return list.items, a
 		}
 		list.query = next
 	}
 }
 
-// take takes a page over, and says how to ask for the next one; nil after the last.
+// take takes a page over, and returns how to ask for the next one; nil after the last.
 func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
 	var page struct {
 		Value    items[T]
@@ -72,10 +72,10 @@ func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
 	if err := json.Unmarshal(body, &page); err != nil {
 		return nil, err
 	}
-	if len(b.all)+len(page.Value) > maxItems {
+	if len(b.items)+len(page.Value) > maxItems {
 		return nil, errEndless
 	}
-	b.all = append(b.all, page.Value...)
+	b.items = append(b.items, page.Value...)
 	b.pages++
 	b.bytes += len(body)
 	b.seen[asked.Encode()] = true
@@ -94,19 +94,19 @@ type items[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (i *items[T]) UnmarshalJSON(text []byte) error {
-	from := json.NewDecoder(bytes.NewReader(text))
-	if begin, err := from.Token(); begin != json.Delim('[') {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := decoder.Token(); begin != json.Delim('[') {
 		return err // null is no items
 	}
-	for from.More() {
+	for decoder.More() {
 		if len(*i) >= maxItems {
 			return errEndless
 		}
-		var one T
-		if err := from.Decode(&one); err != nil {
+		var item T
+		if err := decoder.Decode(&item); err != nil {
 			return err
 		}
-		*i = append(*i, one)
+		*i = append(*i, item)
 	}
 	return nil
 }
@@ -117,13 +117,13 @@ type unfinished struct {
 	lists map[string]any
 }
 
-// resume gives what is there of a list to the first who asks.
-func resume[T any](from *unfinished, key string, now time.Time) *begun[T] {
-	from.mu.Lock()
-	defer from.mu.Unlock()
-	list, _ := from.lists[key].(*begun[T])
-	delete(from.lists, key)
-	if list == nil || now.Sub(list.at) > begunFor {
+// resume gives the pages that are there of a list to the first caller.
+func resume[T any](u *unfinished, key string, now time.Time) *begun[T] {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	list, _ := u.lists[key].(*begun[T])
+	delete(u.lists, key)
+	if list == nil || now.Sub(list.began) > begunFor {
 		return nil
 	}
 	return list

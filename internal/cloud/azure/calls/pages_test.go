@@ -50,7 +50,7 @@ func TestPagesAreForgotten(t *testing.T) {
 	for age, found := range map[time.Duration]bool{begunFor: true, begunFor + 1: false} {
 		now := time.Unix(1_800_000_000, 0)
 		var kept unfinished
-		kept.keep("a", &begun[int]{at: now, pages: 1})
+		kept.keep("a", &begun[int]{began: now, pages: 1})
 		now = now.Add(age)
 		expect.Same(t, "pages are kept for "+age.String(), found, resume[int](&kept, "a", now) != nil)
 		expect.Same(t, "lists that are kept", 0, len(kept.lists))
@@ -109,7 +109,7 @@ func TestLimitsOfAList(t *testing.T) {
 		"a text that is cut off":  {0, 0, `{"value":[0`, false, false},
 		"a next page that is odd": {0, 0, zeros(1) + `,"nextLink":"%zz"}`, false, true},
 	} {
-		b := begun[int]{all: make([]int, c.have), bytes: c.bytes, seen: map[string]bool{}}
+		b := begun[int]{items: make([]int, c.have), bytes: c.bytes, seen: map[string]bool{}}
 		_, err := b.take([]byte(c.text), nil)
 		expect.Same(t, name+": is taken", c.ok, err == nil)
 		expect.Same(t, name+": has no end", c.endless, errors.Is(err, errEndless))

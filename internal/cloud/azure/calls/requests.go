@@ -76,11 +76,11 @@ func (c *Client) SignBootLog(ctx context.Context, id arm.ID) (address string, a 
 }
 
 // Read decodes the body of an answer. What cannot be decoded is no answer.
-func (c *Client) Read(a Answer, into any) Answer {
+func (c *Client) Read(a Answer, value any) Answer {
 	if a.Verdict != nil {
 		return a
 	}
-	if err := json.Unmarshal(a.Body, into); err != nil {
+	if err := json.Unmarshal(a.Body, value); err != nil {
 		return c.unanswered(err)
 	}
 	return a
@@ -135,9 +135,9 @@ func (c *Client) ListSKUs(ctx context.Context, subscription, location string) ([
 }
 
 // GetResource looks at an adapter, disk or public IP.
-func (c *Client) GetResource(ctx context.Context, id arm.ID) (one Resource, a Answer) {
+func (c *Client) GetResource(ctx context.Context, id arm.ID) (resource Resource, a Answer) {
 	a = c.Send(ctx, ofResource(http.MethodGet, id, limiter.ListNetwork))
-	return one, c.Read(a, &one)
+	return resource, c.Read(a, &resource)
 }
 
 // PutAdapter asks for an adapter; a new one only if there is none of the name.
@@ -155,7 +155,7 @@ func (c *Client) DeleteResource(ctx context.Context, id arm.ID) Answer {
 
 func ofResource(method string, id arm.ID, class limiter.Class) Call {
 	version := networkVersion
-	if id.Is("Microsoft.Compute/disks") {
+	if id.HasType("Microsoft.Compute/disks") {
 		version = diskVersion
 	}
 	return Call{Method: method, Path: id.String(), Version: version, Class: class, Subscription: id.Subscription, ByID: true}
@@ -168,12 +168,12 @@ func (c *Client) Welcome(ctx context.Context, asker cloud.Key) Answer {
 	})
 }
 
-// Knows says whether a subscription is among those that Azure shows us.
+// Knows reports whether a subscription is among those that Azure shows us.
 func (c *Client) Knows(ctx context.Context, subscription string) bool {
-	all, _ := Pages[struct{ SubscriptionID string }](ctx, c, Call{ // none if it is refused
+	visible, _ := Pages[struct{ SubscriptionID string }](ctx, c, Call{ // none if it is refused
 		Method: http.MethodGet, Path: "/subscriptions", Version: subscriptionVersion, Class: limiter.GetVM,
 	})
-	return slices.ContainsFunc(all, func(one struct{ SubscriptionID string }) bool {
-		return strings.EqualFold(one.SubscriptionID, subscription)
+	return slices.ContainsFunc(visible, func(s struct{ SubscriptionID string }) bool {
+		return strings.EqualFold(s.SubscriptionID, subscription)
 	})
 }

@@ -61,7 +61,7 @@ type Resource struct {
 	}
 }
 
-// UniqueID is Azure's own ID of it; empty if Azure did not say.
+// UniqueID is Azure's own ID of it; empty if Azure gave none.
 func (r Resource) UniqueID() string {
 	return arm.UUID(cmp.Or(r.Properties.UniqueID, r.Properties.ResourceGUID))
 }
@@ -69,13 +69,13 @@ func (r Resource) UniqueID() string {
 // User is the VM that an adapter or disk belongs to; empty if there is none.
 func (r Resource) User() string { return cmp.Or(r.ManagedBy, r.Properties.VirtualMachine.ID) }
 
-// Attached says that something uses it.
+// Attached reports whether something uses it.
 func (r Resource) Attached() bool { return r.User() != "" || r.Properties.IPConfiguration.ID != "" }
 
-// Public says that an adapter has a public IP.
+// Public reports whether an adapter has a public IP.
 func (r Resource) Public() bool {
-	for _, one := range r.Properties.IPConfigurations {
-		if one.Properties.PublicIPAddress.ID != "" {
+	for _, config := range r.Properties.IPConfigurations {
+		if config.Properties.PublicIPAddress.ID != "" {
 			return true
 		}
 	}

@@ -36,7 +36,7 @@ func origin(key, address string) (string, error) {
 	return "https://" + strings.TrimSuffix(host, ":443"), nil
 }
 
-// audience says whether this may be whom a token is for.
+// audience reports whether this may be the audience of a token.
 func audience(text string) bool {
 	u, err := url.Parse(text)
 	visible := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0

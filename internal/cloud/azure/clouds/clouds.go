@@ -2,8 +2,8 @@
 //
 //   - The public clouds have the addresses that Microsoft publishes. No file and no Secret renames or replaces them.
 //   - Each address is https and a host, with nothing else in it: no user, path, query or other spelling.
-//   - The manager's file is read once. What is wrong with it is told with the file and the key.
-//   - A cloud from a Secret says so (Chosen): the manager's own proofs must never be sent to it.
+//   - The manager's file is read once. An error in it names the file and the key.
+//   - A cloud from a Secret is marked (Chosen): the manager's own proofs must never be sent to it.
 package clouds
 
 import (
@@ -65,25 +65,25 @@ var public = []Cloud{
 const managedStorage = "storage.azure.net"
 
 // Book has the clouds that go by a name. The zero value has the public ones.
-type Book struct{ own []Cloud }
+type Book struct{ added []Cloud }
 
 // Named finds a cloud by its name; without one it is AzurePublicCloud.
 func (b Book) Named(name string) (Cloud, bool) {
 	if name == "" {
 		name = Public
 	}
-	all := slices.Concat(public, b.own)
-	at := slices.IndexFunc(all, func(c Cloud) bool { return c.Name == name })
-	if at < 0 {
+	list := slices.Concat(public, b.added)
+	index := slices.IndexFunc(list, func(c Cloud) bool { return c.Name == name })
+	if index < 0 {
 		return Cloud{}, false
 	}
-	return all[at], true
+	return list[index], true
 }
 
 // Names are those of all clouds of the book.
 func (b Book) Names() []string {
 	var names []string
-	for _, c := range slices.Concat(public, b.own) {
+	for _, c := range slices.Concat(public, b.added) {
 		names = append(names, c.Name)
 	}
 	return names
@@ -96,7 +96,7 @@ func Choose(c Cloud) (Cloud, error) {
 	return c, err
 }
 
-// Chosen says that a user chose the addresses.
+// Chosen reports whether a user chose the addresses.
 func (c Cloud) Chosen() bool { return c.chosen }
 
 // String is the cloud's name, or its address if it has none.
@@ -107,7 +107,7 @@ func (c Cloud) String() string {
 	return c.Name
 }
 
-// Text tells clouds apart: it has all but the name, because two names may mean one cloud.
+// Text is different for different clouds: it has all but the name, because two names may mean one cloud.
 func (c Cloud) Text() string {
 	return fmt.Sprintf("%q", []string{c.ResourceManager, c.Authority, c.Audience, c.CABundle, c.StorageSuffix, c.ComputeAPIVersion})
 }
@@ -128,7 +128,7 @@ func (c Cloud) Hosts() []string {
 	return []string{bare(c.ResourceManager), bare(c.Authority)}
 }
 
-// Stores says whether an address, such as that of a boot log, is of the cloud's storage service.
+// Stores reports whether an address, such as that of a boot log, is of the cloud's storage service.
 func (c Cloud) Stores(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.Opaque != "" {

@@ -106,7 +106,7 @@ func TestWrongFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		book, err := Load(file)
-		if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), file) || len(book.own) > 0 {
+		if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), file) || len(book.added) > 0 {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

@@ -74,17 +74,17 @@ func parse(content []byte) (Book, error) {
 		if err != nil {
 			return Book{}, fmt.Errorf("%s.%w", key, err)
 		}
-		book.own = append(book.own, checked)
+		book.added = append(book.added, checked)
 	}
 	return book, nil
 }
 
 // strictly refuses unknown keys, keys in another case, and keys that stand twice.
-func strictly(content []byte, into any) error {
+func strictly(content []byte, target any) error {
 	text, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
 		return err
 	}
-	unknown, err := json.UnmarshalStrict(text, into)
+	unknown, err := json.UnmarshalStrict(text, target)
 	return errors.Join(append(unknown, err)...)
 }

@@ -1,5 +1,5 @@
-// Package fault says what Azure's errors mean: of which kind they are, when to try again, what they close for other machines,
-// and what to tell people. All of it is in one table. It asks nothing and remembers nothing.
+// Package fault explains Azure's errors: of which kind they are, when to try again, what they close for other machines, and what
+// people should do. All of it is in one table. It calls nothing and remembers nothing.
 package fault
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Answer is an error as Azure reports it: the answer to a request, the end of an operation, or what a VM's view says.
+// Answer is an error as Azure reports it: the answer to a request, the end of an operation, or the state in a VM's view.
 type Answer struct {
 	Status     int // of HTTP; zero where there was no request
 	Code       string
@@ -20,9 +20,9 @@ type Answer struct {
 	Target     string
 	Details    []Answer
 	RetryAfter time.Duration
-	// Foreign says that a 404 is not Azure Resource Manager's own: it is a proxy's, which knows nothing of what there is.
+	// Foreign is true if a 404 is not Azure Resource Manager's own: it is a proxy's, which does not know what there is.
 	Foreign bool
-	// ByID says that the request was a look at one resource, or its deletion, so that a 404 is about that resource.
+	// ByID is true if the request was a look at one resource, or its deletion, so that a 404 is about that resource.
 	ByID bool
 }
 
@@ -46,14 +46,14 @@ func Read(status int, header http.Header, body []byte) Answer {
 	return answer
 }
 
-// isForeign says that an answer did not come from Azure Resource Manager, which gives each of its own an id ("Azure Resource
-// Manager request details", Microsoft Learn), and never answers in HTML.
+// isForeign reports whether an answer did not come from Azure Resource Manager, which gives each of its own an id ("Azure
+// Resource Manager request details", Microsoft Learn), and never answers in HTML.
 func isForeign(header http.Header, body []byte) bool {
 	signed := header.Get("X-Ms-Request-Id") != "" || header.Get("X-Ms-Correlation-Request-Id") != ""
 	return !signed || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
 }
 
-// wire is an error of Azure's, as its REST guidelines say.
+// wire is an error of Azure's, as its REST guidelines define it.
 type wire struct {
 	Code, Message, Target string
 	Details               []wire
@@ -62,8 +62,8 @@ type wire struct {
 func (w wire) answer(depth int) Answer {
 	a := Answer{Code: w.Code, Message: w.Message, Target: w.Target}
 	if depth > 0 {
-		for _, one := range w.Details[:min(len(w.Details), 8)] {
-			a.Details = append(a.Details, one.answer(depth-1))
+		for _, detail := range w.Details[:min(len(w.Details), 8)] {
+			a.Details = append(a.Details, detail.answer(depth-1))
 		}
 	}
 	return a
@@ -110,19 +110,19 @@ func bounded(count int, unit time.Duration) time.Duration {
 
 // codes are the codes of an answer and its details, in lower case.
 func (a Answer) codes() []string {
-	all := []string{strings.ToLower(a.Code)}
-	for _, one := range a.Details {
-		all = append(all, one.codes()...)
+	codes := []string{strings.ToLower(a.Code)}
+	for _, detail := range a.Details {
+		codes = append(codes, detail.codes()...)
 	}
-	return all
+	return codes
 }
 
 // texts are the messages of an answer and its details, in lower case.
 func (a Answer) texts() string {
-	var all strings.Builder
-	all.WriteString(strings.ToLower(a.Message))
-	for _, one := range a.Details {
-		all.WriteString("\n" + one.texts())
+	var text strings.Builder
+	text.WriteString(strings.ToLower(a.Message))
+	for _, detail := range a.Details {
+		text.WriteString("\n" + detail.texts())
 	}
-	return all.String()
+	return text.String()
 }

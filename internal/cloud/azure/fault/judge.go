@@ -16,8 +16,8 @@ type Effect string
 
 // The effects of errors.
 const (
-	// None: only the request failed.
-	None Effect = ""
+	// NoEffect: only the request failed.
+	NoEffect Effect = ""
 	// Silences the class of calls in this subscription and region, for all machines.
 	Silences Effect = "Silences"
 	// ClosesFamily of sizes in the region, for all machines: the quota is used up.
@@ -28,9 +28,9 @@ const (
 	Taken Effect = "Taken"
 	// Gone: the thing that was asked for does not exist, as far as this front end knows.
 	Gone Effect = "Gone"
-	// GroupGone: the resource group does not exist. This says nothing about a VM of a living machine.
+	// GroupGone: the resource group does not exist. This proves nothing about a VM of a living machine.
 	GroupGone Effect = "GroupGone"
-	// Guest: the guest did not start in time, or said that it failed. The VM stays as it is.
+	// Guest: the guest did not start in time, or reported that it failed. The VM stays as it is.
 	Guest Effect = "Guest"
 	// Inline: the cloud does not know network adapters in the request for a VM.
 	Inline Effect = "Inline"
@@ -43,16 +43,16 @@ type Verdict struct {
 	Effect Effect
 	// Lacks is the action that the identity may not do; empty if that is not what is wrong.
 	Lacks string
-	// Word is what our agent told Azure's host agent of its failure, with its mark; empty if Azure speaks for itself.
+	// Word is our agent's report of its failure to Azure's host agent, with its mark; empty if Azure speaks for itself.
 	Word string
 	// Error is for the caller. Its After is when to try again.
 	Error *cloud.Error
 }
 
-// Another says that another size or zone may be tried, once the failed VM is gone.
-func (v Verdict) Another() bool { return v.Effect == ClosesFamily || v.Effect == ClosesSize }
+// AllowsFallback reports whether another size or zone may be tried, once the failed VM is gone.
+func (v Verdict) AllowsFallback() bool { return v.Effect == ClosesFamily || v.Effect == ClosesSize }
 
-// Judge says what an error means. The first row that fits counts.
+// Judge returns what an error means. The first row that fits counts.
 func Judge(a Answer) Verdict {
 	codes, texts := a.codes(), a.texts()
 	switch {
@@ -83,9 +83,9 @@ type row struct {
 
 	kind   cloud.Kind
 	reason string
-	after  time.Duration
+	pause  time.Duration
 	effect Effect
-	say    string // what to do; the beginning of the sentence quotes Azure
+	advice string // what to do; the beginning of the sentence quotes Azure
 }
 
 func (r row) fits(status int, codes []string, texts string) bool {
@@ -98,24 +98,24 @@ func (r row) fits(status int, codes []string, texts string) bool {
 	return r.text == nil || r.text.MatchString(texts)
 }
 
-func isAny(codes, of []string) bool {
-	return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(of, code) })
+func isAny(codes, wanted []string) bool {
+	return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(wanted, code) })
 }
 
 var word = regexp.MustCompile(`capwin1\|[\x20-\x7e]*`)
 
-// wordOf is our agent's, up to where Azure's own sentence goes on.
+// wordOf is our agent's report in a message, up to where Azure's own sentence goes on.
 func wordOf(message string) string {
-	said, _, _ := strings.Cut(word.FindString(message), " Make sure the image")
-	return said
+	report, _, _ := strings.Cut(word.FindString(message), " Make sure the image")
+	return report
 }
 
 func (r row) verdict(a Answer) Verdict {
-	err := cloud.Errorf(r.kind, r.reason, "%s: %s", quote(a), r.say)
-	err.After = max(r.after, a.RetryAfter)
-	if said := wordOf(a.Message); r.effect == Guest && said != "" {
+	err := cloud.Errorf(r.kind, r.reason, "%s: %s", quote(a), r.advice)
+	err.After = max(r.pause, a.RetryAfter)
+	if report := wordOf(a.Message); r.effect == Guest && report != "" {
 		err.Message = "the guest has told Azure that its bootstrap failed: the condition BootstrapSucceeded says why"
-		return Verdict{Effect: r.effect, Word: said, Error: err}
+		return Verdict{Effect: r.effect, Word: report, Error: err}
 	}
 	action, scope := missingAction(a)
 	if action == "" || r.reason != infrav1.CredentialsRejectedReason {
@@ -131,10 +131,10 @@ func (r row) verdict(a Answer) Verdict {
 
 // Bounds of texts that are not ours.
 const (
-	maxCode   = 64
-	maxTold   = 256
-	maxAction = 128
-	maxScope  = 512
+	maxCode    = 64
+	maxMessage = 256
+	maxAction  = 128
+	maxScope   = 512
 )
 
 var (
@@ -145,17 +145,17 @@ var (
 		`(?: (?:over|on)(?: the linked)? scope(?:\(s\))? '([^']+)')?`)
 )
 
-// quote is what Azure said, fit to be shown: the same for each try.
+// quote is Azure's message, fit to be shown: the same for each try.
 func quote(a Answer) string {
 	code := cloud.Clean(a.Code, maxCode)
-	told := strings.TrimSpace(cloud.Clean(varying.ReplaceAllString(a.Message, "..."), maxTold))
+	message := strings.TrimSpace(cloud.Clean(varying.ReplaceAllString(a.Message, "..."), maxMessage))
 	switch {
 	case code == "":
 		return "Azure answers in an unexpected way (" + http.StatusText(a.Status) + ")"
-	case told == "":
+	case message == "":
 		return "Azure says " + code
 	}
-	return "Azure says " + code + " (" + told + ")"
+	return "Azure says " + code + " (" + message + ")"
 }
 
 // missingAction is the right that Azure misses, and where: the last one that it names, because the first is the one that was
@@ -165,6 +165,6 @@ func missingAction(a Answer) (action, scope string) {
 	if len(found) == 0 {
 		return "", ""
 	}
-	last := found[len(found)-1]
-	return cloud.Clean(last[1], maxAction), cloud.Clean(last[2], maxScope)
+	missing := found[len(found)-1]
+	return cloud.Clean(missing[1], maxAction), cloud.Clean(missing[2], maxScope)
 }

@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		{
 			Answer{Status: 429, Code: "RetryableErrorDueToAnotherOperation"},
 			cloud.Transient,
-			infrav1.CloudTaskFailedReason, Unready, soon,
+			infrav1.CloudTaskFailedReason, Unready, brief,
 		},
 		{Answer{Status: 429, Code: "RetryableError"}, cloud.Transient, infrav1.CloudTaskFailedReason, Unready, shortly},
 		{
@@ -53,23 +53,27 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			Answer{Status: 400, Code: "ReferencedResourceNotProvisioned", Message: "... Resource is in Failed state and ..."},
-			cloud.Transient, infrav1.CloudTaskFailedReason, None, later,
+			cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, minute,
 		},
-		{Answer{Status: 404, Code: "ResourceNotFound"}, cloud.Transient, infrav1.CloudTaskFailedReason, Gone, soon},
+		{Answer{Status: 404, Code: "ResourceNotFound"}, cloud.Transient, infrav1.CloudTaskFailedReason, Gone, brief},
 		{Answer{Status: 404, Code: "ResourceGroupNotFound"}, cloud.Invalid, infrav1.PlacementNotFoundReason, GroupGone, slowly},
-		{Answer{Status: 404, Code: "SubscriptionNotFound"}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
-		{Answer{Status: 404}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
-		{Answer{Status: 401, Code: "InvalidAuthenticationToken"}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
-		{Answer{Status: 401, Code: "InvalidAuthenticationTokenTenant"}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
-		{Answer{Status: 403, Code: "AuthorizationFailed"}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
-		{Answer{Status: 403, Code: "LinkedAuthorizationFailed"}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
-		{Answer{Status: 403, Code: "RequestDisallowedByPolicy"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
-		{Answer{Status: 403}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
-		{Answer{Status: 400, Code: "PrivateIPAddressInUse"}, cloud.Exhausted, infrav1.SpecInvalidReason, None, later},
-		{Answer{Status: 400, Code: "PrivateIPAddressNotInSubnet"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
-		{Answer{Status: 400, Code: "NicInUse"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
-		{Answer{Status: 409, Code: "AnotherOperationInProgress"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
-		{Answer{Status: 409, Code: "ScopeLocked"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
+		{Answer{Status: 404, Code: "SubscriptionNotFound"}, cloud.Denied, infrav1.CredentialsRejectedReason, NoEffect, slowly},
+		{Answer{Status: 404}, cloud.Exhausted, infrav1.CloudTaskFailedReason, NoEffect, slowly},
+		{Answer{Status: 401, Code: "InvalidAuthenticationToken"}, cloud.Denied, infrav1.CredentialsRejectedReason, NoEffect, slowly},
+		{
+			Answer{Status: 401, Code: "InvalidAuthenticationTokenTenant"},
+			cloud.Denied, infrav1.CredentialsRejectedReason, NoEffect,
+			slowly,
+		},
+		{Answer{Status: 403, Code: "AuthorizationFailed"}, cloud.Denied, infrav1.CredentialsRejectedReason, NoEffect, slowly},
+		{Answer{Status: 403, Code: "LinkedAuthorizationFailed"}, cloud.Denied, infrav1.CredentialsRejectedReason, NoEffect, slowly},
+		{Answer{Status: 403, Code: "RequestDisallowedByPolicy"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, NoEffect, slowly},
+		{Answer{Status: 403}, cloud.Denied, infrav1.CredentialsRejectedReason, NoEffect, slowly},
+		{Answer{Status: 400, Code: "PrivateIPAddressInUse"}, cloud.Exhausted, infrav1.SpecInvalidReason, NoEffect, minute},
+		{Answer{Status: 400, Code: "PrivateIPAddressNotInSubnet"}, cloud.Invalid, infrav1.SpecInvalidReason, NoEffect, slowly},
+		{Answer{Status: 400, Code: "NicInUse"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, NoEffect, slowly},
+		{Answer{Status: 409, Code: "AnotherOperationInProgress"}, cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, brief},
+		{Answer{Status: 409, Code: "ScopeLocked"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, NoEffect, slowly},
 		{
 			Answer{
 				Status: 409, Code: "OperationNotAllowed",
@@ -85,36 +89,36 @@ func TestJudge(t *testing.T) {
 		{Answer{Status: 400, Code: "QuotaExceeded"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait},
 		{
 			Answer{Status: 409, Code: "OperationNotAllowed", Message: "The specified disk size 30 GB is smaller than that of the image."},
-			cloud.Invalid, infrav1.SpecInvalidReason, None, slowly,
+			cloud.Invalid, infrav1.SpecInvalidReason, NoEffect, slowly,
 		},
-		{Answer{Status: 400, Code: "FailedIdentityOperation"}, cloud.Invalid, infrav1.PlacementNotFoundReason, None, slowly},
+		{Answer{Status: 400, Code: "FailedIdentityOperation"}, cloud.Invalid, infrav1.PlacementNotFoundReason, NoEffect, slowly},
 		{Answer{Status: 409, Code: "SkuNotAvailable"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "AllocationFailed"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "ZonalAllocationFailed"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "OverconstrainedAllocationRequest"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "OverconstrainedZonalAllocationRequest"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
-		{Answer{Status: 404, Code: "ImageNotFound"}, cloud.Invalid, infrav1.TemplateNotFoundReason, None, slowly},
-		{Answer{Status: 404, Code: "PlatformImageNotFound"}, cloud.Invalid, infrav1.TemplateNotFoundReason, None, slowly},
-		{Answer{Status: 404, Code: "GalleryImageNotFound"}, cloud.Invalid, infrav1.TemplateNotFoundReason, None, slowly},
-		{Answer{Status: 400, Code: "VMMarketplaceInvalidInput"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
-		{Answer{Status: 400, Code: "InvalidResourceReference"}, cloud.Invalid, infrav1.PlacementNotFoundReason, None, slowly},
-		{Answer{Status: 400, Code: "SubnetIsFull"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, None, slowly},
+		{Answer{Status: 404, Code: "ImageNotFound"}, cloud.Invalid, infrav1.TemplateNotFoundReason, NoEffect, slowly},
+		{Answer{Status: 404, Code: "PlatformImageNotFound"}, cloud.Invalid, infrav1.TemplateNotFoundReason, NoEffect, slowly},
+		{Answer{Status: 404, Code: "GalleryImageNotFound"}, cloud.Invalid, infrav1.TemplateNotFoundReason, NoEffect, slowly},
+		{Answer{Status: 400, Code: "VMMarketplaceInvalidInput"}, cloud.Invalid, infrav1.SpecInvalidReason, NoEffect, slowly},
+		{Answer{Status: 400, Code: "InvalidResourceReference"}, cloud.Invalid, infrav1.PlacementNotFoundReason, NoEffect, slowly},
+		{Answer{Status: 400, Code: "SubnetIsFull"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, NoEffect, slowly},
 		{Answer{Code: "OSProvisioningTimedOut"}, cloud.Transient, infrav1.CloudTaskFailedReason, Guest, slowly},
 		{Answer{Code: "OSProvisioningClientError"}, cloud.Transient, infrav1.CloudTaskFailedReason, Guest, slowly},
 		{Answer{Code: "OSProvisioningInternalError"}, cloud.Transient, infrav1.CloudTaskFailedReason, Guest, slowly},
-		{Answer{Code: "VMStartTimedOut"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, time.Minute},
-		{Answer{Code: "NetworkingInternalOperationError"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, time.Minute},
-		{Answer{Status: 400, Code: "NicReservedForAnotherVm"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, reserved},
-		{Answer{Status: 412}, cloud.Transient, infrav1.NameTakenReason, Taken, soon},
-		{Answer{Status: 409, Code: "PreconditionFailed"}, cloud.Transient, infrav1.NameTakenReason, Taken, soon},
-		{Answer{Code: "OperationPreempted"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
-		{Answer{Status: 409, Code: "AnotherOperationInProgress"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
+		{Answer{Code: "VMStartTimedOut"}, cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, time.Minute},
+		{Answer{Code: "NetworkingInternalOperationError"}, cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, time.Minute},
+		{Answer{Status: 400, Code: "NicReservedForAnotherVm"}, cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, reserved},
+		{Answer{Status: 412}, cloud.Transient, infrav1.NameTakenReason, Taken, brief},
+		{Answer{Status: 409, Code: "PreconditionFailed"}, cloud.Transient, infrav1.NameTakenReason, Taken, brief},
+		{Answer{Code: "OperationPreempted"}, cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, brief},
+		{Answer{Status: 409, Code: "AnotherOperationInProgress"}, cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, brief},
 		{
 			Answer{Status: 409, Code: "OperationNotAllowed", Message: "The request failed since the VM is marked for deletion"},
 			cloud.Transient,
-			infrav1.CloudTaskFailedReason, None, soon,
+			infrav1.CloudTaskFailedReason, NoEffect, brief,
 		},
-		{Answer{Status: 409, Code: "Unheard"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
+		{Answer{Status: 409, Code: "Unheard"}, cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, brief},
 		{
 			Answer{Status: 400, Code: "CouldNotFindMember", Message: "Could not find member 'networkApiVersion'"},
 			cloud.Transient,
@@ -131,14 +135,18 @@ func TestJudge(t *testing.T) {
 			cloud.Transient,
 			infrav1.CloudTaskFailedReason, Inline, time.Second,
 		},
-		{Answer{Status: 400, Code: "InvalidParameter"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
-		{Answer{Status: 400, Code: "BadRequest"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
-		{Answer{Status: 400, Code: "NoRegisteredProviderFound"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
-		{Answer{Status: 409, Code: "PropertyChangeNotAllowed"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
-		{Answer{Status: 418, Code: "Unheard"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
-		{Answer{Status: 500, Code: "Unheard"}, cloud.Transient, infrav1.CloudUnreachableReason, None, 0},
-		{Answer{Status: 503, RetryAfter: 30 * time.Second}, cloud.Transient, infrav1.CloudUnreachableReason, None, 30 * time.Second},
-		{Answer{Code: "Unheard"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, slowly},
+		{Answer{Status: 400, Code: "InvalidParameter"}, cloud.Invalid, infrav1.SpecInvalidReason, NoEffect, slowly},
+		{Answer{Status: 400, Code: "BadRequest"}, cloud.Invalid, infrav1.SpecInvalidReason, NoEffect, slowly},
+		{Answer{Status: 400, Code: "NoRegisteredProviderFound"}, cloud.Invalid, infrav1.SpecInvalidReason, NoEffect, slowly},
+		{Answer{Status: 409, Code: "PropertyChangeNotAllowed"}, cloud.Invalid, infrav1.SpecInvalidReason, NoEffect, slowly},
+		{Answer{Status: 418, Code: "Unheard"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, NoEffect, slowly},
+		{Answer{Status: 500, Code: "Unheard"}, cloud.Transient, infrav1.CloudUnreachableReason, NoEffect, 0},
+		{
+			Answer{Status: 503, RetryAfter: 30 * time.Second},
+			cloud.Transient, infrav1.CloudUnreachableReason, NoEffect,
+			30 * time.Second,
+		},
+		{Answer{Code: "Unheard"}, cloud.Transient, infrav1.CloudTaskFailedReason, NoEffect, slowly},
 	} {
 		got := Judge(test.answer)
 		want := []any{test.kind, test.reason, test.effect, test.after}
@@ -154,15 +162,15 @@ func TestJudge(t *testing.T) {
 		if !strings.Contains(got.Error.Message, ": ") || len(got.Error.Message) > 600 {
 			t.Errorf("%s: sentence %q", test.answer.Code, got.Error.Message)
 		}
-		if another := slices.Contains([]Effect{ClosesFamily, ClosesSize}, test.effect); got.Another() != another {
-			t.Errorf("%s: another size %v", test.answer.Code, got.Another())
+		if another := slices.Contains([]Effect{ClosesFamily, ClosesSize}, test.effect); got.AllowsFallback() != another {
+			t.Errorf("%s: another size %v", test.answer.Code, got.AllowsFallback())
 		}
 	}
 }
 
 func TestNothingIsRetriedFasterThanItsRow(t *testing.T) {
 	for _, r := range rows {
-		if r.after < shortestWait || r.say == "" || r.reason == "" || r.kind == "" {
+		if r.pause < shortestWait || r.advice == "" || r.reason == "" || r.kind == "" {
 			t.Errorf("incomplete: %+v", r)
 		}
 		for _, code := range r.codes {

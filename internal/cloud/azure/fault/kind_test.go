@@ -9,11 +9,12 @@ import (
 // TestUnknownKind: a 404 for one resource says that it is gone, unless Azure does not know its kind.
 func TestUnknownKind(t *testing.T) {
 	for code, want := range map[string]Effect{
-		"": Gone, "NotFound": Gone, "InvalidResourceType": None, "InvalidResourceNamespace": None, "NoRegisteredProviderFound": None,
-		"INVALIDAPIVERSIONPARAMETER": None, "ResourceGroupNotFound": GroupGone,
+		"": Gone, "NotFound": Gone, "InvalidResourceType": NoEffect, "InvalidResourceNamespace": NoEffect,
+		"NoRegisteredProviderFound":  NoEffect,
+		"INVALIDAPIVERSIONPARAMETER": NoEffect, "ResourceGroupNotFound": GroupGone,
 	} {
 		got := Judge(Answer{Status: 404, Code: code, Message: "m", ByID: true})
-		if got.Effect != want || want == None && got.Error.Reason != infrav1.SpecInvalidReason {
+		if got.Effect != want || want == NoEffect && got.Error.Reason != infrav1.SpecInvalidReason {
 			t.Errorf("%s: %+v", code, got)
 		}
 	}

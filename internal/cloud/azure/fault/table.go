@@ -12,13 +12,13 @@ import (
 // When to try again.
 const (
 	shortly   = 5 * time.Second // how long Azure works on an adapter
-	soon      = 15 * time.Second
-	later     = time.Minute
+	brief     = 15 * time.Second
+	minute    = time.Minute
 	reserved  = 180 * time.Second // how long Azure keeps an adapter for a VM whose allocation failed
 	slowly    = 5 * time.Minute
 	quotaWait = 10 * time.Minute
 	scarce    = time.Hour
-	never     = 0
+	noPause   = 0
 )
 
 const (
@@ -29,85 +29,86 @@ const (
 
 // rows are the errors that we know. Rows with a text stand before those of the same code without.
 var rows = []row{
-	// NRP says 429 of two writes at once, too, or of a thing that it still works on (terraform #7986): nothing is throttled.
+	// NRP answers with 429, too, if two writes meet, or to a thing that it still works on (terraform #7986): nothing is throttled.
 	{
 		codes: []string{"referencedresourcenotprovisioned"}, text: regexp.MustCompile(`in updating state`), kind: cloud.Transient,
-		reason: infrav1.CloudTaskFailedReason, effect: Unready, after: shortly, say: byItself,
+		reason: infrav1.CloudTaskFailedReason, effect: Unready, pause: shortly, advice: byItself,
 	},
 	{
-		codes: []string{"referencedresourcenotprovisioned"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: later,
-		say: byItself,
+		codes: []string{"referencedresourcenotprovisioned"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason,
+		pause: minute, advice: byItself,
 	},
 	{
 		status: http.StatusTooManyRequests, codes: []string{"retryableerror"}, kind: cloud.Transient,
-		reason: infrav1.CloudTaskFailedReason, effect: Unready, after: shortly, say: byItself,
+		reason: infrav1.CloudTaskFailedReason, effect: Unready, pause: shortly, advice: byItself,
 	},
 	{
 		status: http.StatusTooManyRequests, codes: []string{"retryableerrorduetoanotheroperation"}, kind: cloud.Transient,
-		reason: infrav1.CloudTaskFailedReason, effect: Unready, after: soon, say: byItself,
+		reason: infrav1.CloudTaskFailedReason, effect: Unready, pause: brief, advice: byItself,
 	},
 	{
 		status: http.StatusTooManyRequests, kind: cloud.Throttled, reason: infrav1.CloudThrottledReason, effect: Silences,
-		after: shortestWait, say: "the controller waits as long as Azure asks",
+		pause: shortestWait, advice: "the controller waits as long as Azure asks",
 	},
 	{
 		codes: []string{"toomanyrequests", "subscriptionrequeststhrottled"}, kind: cloud.Throttled,
-		reason: infrav1.CloudThrottledReason, effect: Silences, after: shortestWait, say: "the controller waits as long as Azure asks",
+		reason: infrav1.CloudThrottledReason, effect: Silences, pause: shortestWait,
+		advice: "the controller waits as long as Azure asks",
 	},
 
 	{
 		codes: []string{"resourcegroupnotfound"}, kind: cloud.Invalid, reason: infrav1.PlacementNotFoundReason, effect: GroupGone,
-		after: slowly, say: "create the resource group, or correct it in a new WindowsMachineTemplate",
+		pause: slowly, advice: "create the resource group, or correct it in a new WindowsMachineTemplate",
 	},
 	{
 		codes: []string{"subscriptionnotfound", "invalidsubscriptionid", "invalidauthenticationtokentenant"}, kind: cloud.Denied,
-		reason: infrav1.CredentialsRejectedReason, after: slowly,
-		say: "check the subscription, and that the identity is of its tenant",
+		reason: infrav1.CredentialsRejectedReason, pause: slowly,
+		advice: "check the subscription, and that the identity is of its tenant",
 	},
 	{
-		status: http.StatusUnauthorized, kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
-		say: "correct the credentials",
+		status: http.StatusUnauthorized, kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, pause: slowly,
+		advice: "correct the credentials",
 	},
 	{
 		codes: []string{"authorizationfailed", "linkedauthorizationfailed", "linkedaccesscheckfailed", "disallowedoperation"},
-		kind:  cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
-		say: "give the identity the rights that docs/azure.md lists",
+		kind:  cloud.Denied, reason: infrav1.CredentialsRejectedReason, pause: slowly,
+		advice: "give the identity the rights that docs/azure.md lists",
 	},
 	{
-		codes: []string{"requestdisallowedbypolicy"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, after: slowly,
-		say: "change the spec so that the policy of the subscription allows it, or exempt the resource group from the policy",
+		codes: []string{"requestdisallowedbypolicy"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, pause: slowly,
+		advice: "change the spec so that the policy of the subscription allows it, or exempt the resource group from the policy",
 	},
 	{
 		codes: []string{"scopelocked", "readonlydisabledsubscription"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason,
-		after: slowly, say: "remove the lock of the resource group, or enable the subscription",
+		pause: slowly, advice: "remove the lock of the resource group, or enable the subscription",
 	},
 
 	{
 		codes: []string{"quotaexceeded", "resourcequotaexceeded"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason,
-		effect: ClosesFamily, after: quotaWait, say: "ask for a larger quota in this region, or remove machines",
+		effect: ClosesFamily, pause: quotaWait, advice: "ask for a larger quota in this region, or remove machines",
 	},
 	{
 		codes: []string{"operationnotallowed"}, text: regexp.MustCompile(`exceed.*quota|quota.*exceed|lowprioritycores`),
 		kind:   cloud.Exhausted,
-		reason: infrav1.CapacityExhaustedReason, effect: ClosesFamily, after: quotaWait,
-		say: "ask for a larger quota in this region, or remove machines",
+		reason: infrav1.CapacityExhaustedReason, effect: ClosesFamily, pause: quotaWait,
+		advice: "ask for a larger quota in this region, or remove machines",
 	},
 	{
 		codes: []string{"operationnotallowed", "invalidparameter"}, text: regexp.MustCompile(`smaller than`), kind: cloud.Invalid,
-		reason: infrav1.SpecInvalidReason, after: slowly,
-		say: "use a larger disk, or leave out its size, in a new WindowsMachineTemplate",
+		reason: infrav1.SpecInvalidReason, pause: slowly,
+		advice: "use a larger disk, or leave out its size, in a new WindowsMachineTemplate",
 	},
 	{
 		codes: []string{"skunotavailable", "notavailableforsubscription"}, kind: cloud.Exhausted,
 		reason: infrav1.CapacityExhaustedReason,
-		effect: ClosesSize, after: scarce, say: "use another size, zone or location in a new WindowsMachineTemplate",
+		effect: ClosesSize, pause: scarce, advice: "use another size, zone or location in a new WindowsMachineTemplate",
 	},
 	{
 		codes: []string{
 			"allocationfailed", "zonalallocationfailed", "overconstrainedallocationrequest",
 			"overconstrainedzonalallocationrequest",
 		}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason, effect: ClosesSize,
-		after: scarce, say: "Azure has no room for this size now; wait, or use another size or zone in a new WindowsMachineTemplate",
+		pause: scarce, advice: "Azure has no room for this size now; wait, or use another size or zone in a new WindowsMachineTemplate",
 	},
 
 	{
@@ -115,104 +116,104 @@ var rows = []row{
 			"imagenotfound", "platformimagenotfound", "galleryimagenotfound",
 			"galleryimageversionnotfound", "communitygalleryimagenotfound",
 		}, kind: cloud.Invalid, reason: infrav1.TemplateNotFoundReason,
-		after: slowly, say: "replicate the image to this location, or use another one in a new WindowsMachineTemplate",
+		pause: slowly, advice: "replicate the image to this location, or use another one in a new WindowsMachineTemplate",
 	},
 	{
 		codes: []string{"vmmarketplaceinvalidinput", "marketplacepurchaseeligibilityfailed", "resourcepurchasevalidationfailed"},
-		kind:  cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly,
-		say: "give the image the plan that its publisher asks for, or none, and accept its terms",
+		kind:  cloud.Invalid, reason: infrav1.SpecInvalidReason, pause: slowly,
+		advice: "give the image the plan that its publisher asks for, or none, and accept its terms",
 	},
 	{
 		codes: []string{"subnetnotfound", "invalidresourcereference", "networksecuritygroupnotfound", "notfound"}, kind: cloud.Invalid,
-		reason: infrav1.PlacementNotFoundReason, after: slowly,
-		say: "create what is missing, or correct it in a new WindowsMachineTemplate",
+		reason: infrav1.PlacementNotFoundReason, pause: slowly,
+		advice: "create what is missing, or correct it in a new WindowsMachineTemplate",
 	},
 	{
 		codes: []string{"failedidentityoperation", "identitynotfound"}, kind: cloud.Invalid, reason: infrav1.PlacementNotFoundReason,
-		after: slowly, say: "create the identity, or correct spec.azure.identities in a new WindowsMachineTemplate",
+		pause: slowly, advice: "create the identity, or correct spec.azure.identities in a new WindowsMachineTemplate",
 	},
 	{
-		codes: []string{"subnetisfull"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason, after: slowly,
-		say: "remove machines or use a larger subnet",
+		codes: []string{"subnetisfull"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason, pause: slowly,
+		advice: "remove machines or use a larger subnet",
 	},
 
 	{
-		codes: []string{"privateipaddressinuse"}, kind: cloud.Exhausted, reason: infrav1.SpecInvalidReason, after: later,
-		say: "remove what has the address, or give another privateAddress in a new WindowsMachineTemplate",
+		codes: []string{"privateipaddressinuse"}, kind: cloud.Exhausted, reason: infrav1.SpecInvalidReason, pause: minute,
+		advice: "remove what has the address, or give another privateAddress in a new WindowsMachineTemplate",
 	},
 	{
-		codes: []string{"privateipaddressnotinsubnet"}, kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly,
-		say: "give a privateAddress of the subnet in a new WindowsMachineTemplate",
+		codes: []string{"privateipaddressnotinsubnet"}, kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, pause: slowly,
+		advice: "give a privateAddress of the subnet in a new WindowsMachineTemplate",
 	},
 	{
-		codes: []string{"nicinuse"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, after: slowly,
-		say: "detach the network interface from the other VM",
+		codes: []string{"nicinuse"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, pause: slowly,
+		advice: "detach the network interface from the other VM",
 	},
 
 	{
 		codes: []string{"osprovisioningtimedout", "osprovisioningclienterror", "osprovisioninginternalerror"}, kind: cloud.Transient,
-		reason: infrav1.CloudTaskFailedReason, effect: Guest, after: slowly,
-		say: "the guest may still finish; look at the boot diagnostics of the VM",
+		reason: infrav1.CloudTaskFailedReason, effect: Guest, pause: slowly,
+		advice: "the guest may still finish; look at the boot diagnostics of the VM",
 	},
 	{codes: []string{
 		"vmstarttimedout", "internalexecutionerror", "networkinginternaloperationerror", "internaloperationerror",
 		"internalservererror",
-	}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: later, say: byItself},
+	}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, pause: minute, advice: byItself},
 	{
-		codes: []string{"nicreservedforanothervm"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: reserved,
-		say: byItself,
+		codes: []string{"nicreservedforanothervm"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, pause: reserved,
+		advice: byItself,
 	},
 
 	{
-		status: http.StatusPreconditionFailed, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken, after: soon,
-		say: "the controller looks whose VM it is",
+		status: http.StatusPreconditionFailed, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken, pause: brief,
+		advice: "the controller looks whose VM it is",
 	},
 	{
 		codes: []string{"preconditionfailed", "resourceexists"}, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken,
-		after: soon, say: "the controller looks whose VM it is",
+		pause: brief, advice: "the controller looks whose VM it is",
 	},
 	{
 		codes: []string{
 			"operationpreempted", "conflict", "anotheroperationinprogress", "retryableerrorduetoanotheroperation",
 			"operationnotallowed", "resourcegroupbeingdeleted",
-		}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: soon,
-		say: byItself,
+		}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, pause: brief,
+		advice: byItself,
 	},
 
 	{
 		codes: []string{"couldnotfindmember", "unknownproperty", "invalidrequestcontent", "invalidrequestformat"},
 		text:  regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
-		kind:  cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, after: shortestWait,
-		say: "the controller makes the adapter by itself",
+		kind:  cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, pause: shortestWait,
+		advice: "the controller makes the adapter by itself",
 	},
 	{
 		codes: []string{"invalidparameter"}, text: regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
-		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, after: shortestWait,
-		say: "the controller makes the adapter by itself",
+		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, pause: shortestWait,
+		advice: "the controller makes the adapter by itself",
 	},
 	{
-		codes: unknownKind, kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly,
-		say: "use a location that has this kind of resource, and a cloud with the compute API of 2021-03-01 or later",
+		codes: unknownKind, kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, pause: slowly,
+		advice: "use a location that has this kind of resource, and a cloud with the compute API of 2021-03-01 or later",
 	},
 	{
 		codes: []string{
 			"invalidparameter", "badrequest", "propertychangenotallowed", "invalidtemplate", "invalidrequestformat",
 			"invalidrequestcontent", "couldnotfindmember", "locationnotavailableforresourcetype", "invalidresourcelocation",
 		},
-		kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly, say: mend,
+		kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, pause: slowly, advice: mend,
 	},
 	{
-		codes: []string{"resourcenotfound"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Gone, after: soon,
-		say: byItself,
+		codes: []string{"resourcenotfound"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Gone, pause: brief,
+		advice: byItself,
 	},
-	{status: http.StatusConflict, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: soon, say: byItself},
+	{status: http.StatusConflict, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, pause: brief, advice: byItself},
 	{
-		status: http.StatusForbidden, kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
-		say: "give the identity the rights that docs/azure.md lists",
+		status: http.StatusForbidden, kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, pause: slowly,
+		advice: "give the identity the rights that docs/azure.md lists",
 	},
 }
 
-// unknownKind are the codes with which Azure says that it does not know this kind of resource there, or in this version.
+// unknownKind are the codes of Azure for a kind of resource that is unknown there, or in this version.
 var unknownKind = []string{
 	"noregisteredproviderfound", "invalidresourcetype", "invalidresourcenamespace", "invalidapiversionparameter",
 }
@@ -220,25 +221,27 @@ var unknownKind = []string{
 // noPlace are the codes of a 404 that is not about the resource itself (azure-powershell #11022 for the kinds).
 var noPlace = append([]string{"resourcegroupnotfound", "subscriptionnotfound", "invalidsubscriptionid"}, unknownKind...)
 
-// gone is a 404 for the resource that was asked for. Azure says so with several codes, and with none: ResourceNotFound, NotFound,
-// ParentResourceNotFound (azure-powershell #9449, azuredisk-csi-driver #2467, apcera/libretto #54).
-var gone = row{kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Gone, after: soon, say: byItself}
+// gone is a 404 for the resource that was asked for. Azure has several codes for it, and sometimes none: ResourceNotFound,
+// NotFound, ParentResourceNotFound (azure-powershell #9449, azuredisk-csi-driver #2467, apcera/libretto #54).
+var gone = row{kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Gone, pause: brief, advice: byItself}
 
-// foreign is a 404 of somebody between us and Azure.
+// foreign is a 404 of a server between us and Azure.
 var foreign = row{
-	kind: cloud.Transient, reason: infrav1.CloudUnreachableReason, after: soon,
-	say: "this is no answer of Azure's; check the endpoint and the proxy of the management cluster",
+	kind: cloud.Transient, reason: infrav1.CloudUnreachableReason, pause: brief,
+	advice: "this is no answer of Azure's; check the endpoint and the proxy of the management cluster",
 }
 
 // fallback are the rows of what we do not know, by the class of its status; zero is the end of an operation.
 var fallback = map[int]row{
-	http.StatusInternalServerError: {kind: cloud.Transient, reason: infrav1.CloudUnreachableReason, after: never, say: byItself},
+	http.StatusInternalServerError: {
+		kind: cloud.Transient, reason: infrav1.CloudUnreachableReason, pause: noPause, advice: byItself,
+	},
 	http.StatusBadRequest: {
-		kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, after: slowly,
-		say: "correct what Azure complains about; the controller tries again slowly",
+		kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, pause: slowly,
+		advice: "correct what Azure complains about; the controller tries again slowly",
 	},
 	0: {
-		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: slowly,
-		say: "delete the Machine if it stays so, to get another VM",
+		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, pause: slowly,
+		advice: "delete the Machine if it stays so, to get another VM",
 	},
 }

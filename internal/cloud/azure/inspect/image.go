@@ -37,7 +37,7 @@ type source struct {
 	name, image, version string // the version's path is below the image's; empty if it has none
 	api                  string
 	market               bool
-	others               string // the command that lists those that there are
+	listing              string // the command that lists those that there are
 	replicate            string // the one that copies a version to the region; empty if the image is not ours
 }
 
@@ -50,7 +50,7 @@ func (i *inspection) source() source {
 		path := i.inRegion("/publishers/" + *ref.Publisher + "/artifacttypes/vmimage/offers/" + *ref.Offer + "/skus/" + *ref.SKU)
 		return source{
 			name: name, image: path, version: *ref.Version, api: i.ComputeVersion, market: true,
-			others: command("az vm image list --publisher %s --offer %s --sku %s --location %s --all --output table",
+			listing: command("az vm image list --publisher %s --offer %s --sku %s --location %s --all --output table",
 				*ref.Publisher, *ref.Offer, *ref.SKU, i.region()),
 		}
 	case ref.CommunityGalleryImageID != nil:
@@ -58,15 +58,15 @@ func (i *inspection) source() source {
 		path := i.inRegion("/communityGalleries/" + parts[2] + "/images/" + parts[4])
 		return source{
 			name: parts[4], image: path, version: parts[6], api: galleryVersion,
-			others: command("az sig image-version list-community --public-gallery-name %s --gallery-image-definition %s --location %s",
+			listing: command("az sig image-version list-community --public-gallery-name %s --gallery-image-definition %s --location %s",
 				parts[2], parts[4], i.region()),
 		}
 	}
 	id, _ := arm.Parse(*ref.ID)
-	if id.Is("Microsoft.Compute/images") || len(id.Names) < 2 {
+	if id.HasType("Microsoft.Compute/images") || len(id.Names) < 2 {
 		return source{
 			name: id.Name(), image: *ref.ID, api: i.ComputeVersion,
-			others: command("az image list --resource-group %s --subscription %s --output table", id.Group, id.Subscription),
+			listing: command("az image list --resource-group %s --subscription %s --output table", id.Group, id.Subscription),
 		}
 	}
 	return i.ofGallery(id, *ref.ID)
@@ -77,13 +77,13 @@ func (i *inspection) ofGallery(id arm.ID, text string) source {
 	if !versioned {
 		version = "latest"
 	}
-	where := command("--resource-group %s --gallery-name %s --gallery-image-definition %s --subscription %s", id.Group, id.Names[0],
-		id.Names[1], id.Subscription)
+	options := command("--resource-group %s --gallery-name %s --gallery-image-definition %s --subscription %s", id.Group,
+		id.Names[0], id.Names[1], id.Subscription)
 	return source{
 		name: id.Names[1], image: image, version: version, api: galleryVersion,
-		others: "az sig image-version list " + where + " --output table",
-		replicate: "az sig image-version update " + where + " --gallery-image-version VERSION --add publishingProfile.targetRegions " +
-			command("name=%s", i.region()),
+		listing: "az sig image-version list " + options + " --output table",
+		replicate: "az sig image-version update " + options + " --gallery-image-version VERSION --add " +
+			"publishingProfile.targetRegions " + command("name=%s", i.region()),
 	}
 }
 
@@ -98,7 +98,7 @@ func (i *inspection) imageRight() (scope, action string) {
 
 func rightOf(ref *armcompute.ImageReference) (scope, action string) {
 	id, _ := arm.Parse(*ref.ID)
-	if id.Is("Microsoft.Compute/images") {
+	if id.HasType("Microsoft.Compute/images") {
 		return *ref.ID, "Microsoft.Compute/images/read"
 	}
 	scope, _, _ = strings.Cut(*ref.ID, "/versions/")
@@ -112,36 +112,36 @@ func (i *inspection) inRegion(path string) string {
 // image looks at the image, and whether the sizes can start it.
 func (i *inspection) image(ctx context.Context) {
 	const check = "image"
-	from := i.source()
-	image, version, a := i.lookAt(ctx, from)
+	src := i.source()
+	image, version, a := i.lookAt(ctx, src)
 	switch {
-	case a.Gone, a.GroupGone, a.Problem == "" && from.version != "" && version == "":
+	case a.Gone, a.GroupGone, a.Problem == "" && src.version != "" && version == "":
 		i.add(check, cloud.CheckFailed, "%s does not exist, or is not visible to this identity: correct spec.azure.image; %s shows "+
-			"those that do", shown(strings.TrimSpace(from.name+" "+from.version)), from.others)
+			"those that do", shown(strings.TrimSpace(src.name+" "+src.version)), src.listing)
 	case a.Problem != "":
 		i.unseen(check, a)
 	default:
-		result, text := i.judge(image, from, i.suitable)
-		i.add(check, result, "%s %s", shown(strings.TrimSpace(from.name+" "+version)), text)
+		result, text := i.judge(image, src, i.suitable)
+		i.add(check, result, "%s %s", shown(strings.TrimSpace(src.name+" "+version)), text)
 	}
 }
 
-// lookAt reads the image and its version. Of a gallery, the image tells the generation and the version the regions; the
-// marketplace shows versions alone.
-func (i *inspection) lookAt(ctx context.Context, from source) (image shownImage, version string, a Answer) {
-	if !from.market {
-		if a = i.Azure.Get(ctx, from.image, from.api, &image); a.Problem != "" || from.version == "" {
+// lookAt reads the image and its version. In a gallery, the image has the generation and the version the regions; the marketplace
+// shows versions alone.
+func (i *inspection) lookAt(ctx context.Context, src source) (image shownImage, version string, a Answer) {
+	if !src.market {
+		if a = i.Azure.Get(ctx, src.image, src.api, &image); a.Problem != "" || src.version == "" {
 			return image, "", a
 		}
 	}
-	if version = from.version; strings.EqualFold(version, "latest") {
-		if version, a = i.latest(ctx, from); a.Problem != "" || version == "" {
+	if version = src.version; strings.EqualFold(version, "latest") {
+		if version, a = i.latest(ctx, src); a.Problem != "" || version == "" {
 			return image, "", a
 		}
 	}
 	var itsVersion shownImage
-	a = i.Azure.Get(ctx, from.image+"/versions/"+version, from.api, &itsVersion)
-	if from.market {
+	a = i.Azure.Get(ctx, src.image+"/versions/"+version, src.api, &itsVersion)
+	if src.market {
 		return itsVersion, version, a
 	}
 	image.Properties.PublishingProfile = itsVersion.Properties.PublishingProfile
@@ -149,22 +149,22 @@ func (i *inspection) lookAt(ctx context.Context, from source) (image shownImage,
 }
 
 // latest is the last version that Azure lists; empty if it lists none, or one that cannot be part of an address.
-func (i *inspection) latest(ctx context.Context, from source) (string, Answer) {
+func (i *inspection) latest(ctx context.Context, src source) (string, Answer) {
 	var versions []struct{ Name string }
 	var a Answer
-	if from.market { // this list has no pages
-		a = i.Azure.Get(ctx, from.image+"/versions", from.api, &versions)
+	if src.market { // this list has no pages
+		a = i.Azure.Get(ctx, src.image+"/versions", src.api, &versions)
 	} else {
-		versions, a = list[struct{ Name string }](ctx, i, from.image+"/versions", from.api, nil)
+		versions, a = list[struct{ Name string }](ctx, i, src.image+"/versions", src.api, nil)
 	}
 	if len(versions) == 0 {
 		return "", a
 	}
-	last := slices.MaxFunc(versions, func(a, b struct{ Name string }) int { return compareVersions(a.Name, b.Name) }).Name
-	if !plain.MatchString(last) || strings.Contains(last, "/") {
+	newest := slices.MaxFunc(versions, func(a, b struct{ Name string }) int { return compareVersions(a.Name, b.Name) }).Name
+	if !plain.MatchString(newest) || strings.Contains(newest, "/") {
 		return "", a
 	}
-	return last, a
+	return newest, a
 }
 
 // compareVersions compares number by number, as Azure does: 1.36.10 comes after 1.36.9.
@@ -174,21 +174,21 @@ func compareVersions(a, b string) int {
 	})
 }
 
-// judge says whether a Windows machine of the spec can be made of an image that exists.
-func (i *inspection) judge(image shownImage, from source, sizes []skus.Size) (cloud.Result, string) {
-	regions, region := image.Properties.PublishingProfile.TargetRegions, skus.Location(i.Where.Location)
+// judge decides whether a Windows machine of the spec can be made of an image that exists.
+func (i *inspection) judge(image shownImage, src source, sizes []skus.Size) (cloud.Result, string) {
+	regions, region := image.Properties.PublishingProfile.TargetRegions, skus.Location(i.Place.Location)
 	isRegion := func(target struct{ Name string }) bool { return skus.Location(target.Name) == region }
 	generation := cloud.Clean(image.Properties.HyperVGeneration, maxGeneration)
 	starts := func(size skus.Size) bool { return size.Starts(generation) }
-	switch wrong := i.planned(image, from); {
-	case from.version == "" && image.Location != "" && skus.Location(image.Location) != region:
+	switch wrong := i.planned(image, src); {
+	case src.version == "" && image.Location != "" && skus.Location(image.Location) != region:
 		return cloud.CheckFailed, "is in " + skus.Location(image.Location) +
-			", and a managed image can be used in its own region alone: put it into a gallery, or use another image; " + from.others +
+			", and a managed image can be used in its own region alone: put it into a gallery, or use another image; " + src.listing +
 			" shows the others"
 	case image.system() != "" && !strings.EqualFold(image.system(), "Windows"):
-		return cloud.CheckFailed, "is not an image of Windows: use another one; " + from.others + " shows the others"
+		return cloud.CheckFailed, "is not an image of Windows: use another one; " + src.listing + " shows the others"
 	case len(regions) > 0 && !slices.ContainsFunc(regions, isRegion):
-		return cloud.CheckFailed, "is not in " + region + ": replicate it to this region" + with(from.replicate) +
+		return cloud.CheckFailed, "is not in " + region + ": replicate it to this region" + withCommand(src.replicate) +
 			", or use another image"
 	case wrong != "":
 		return cloud.CheckFailed, wrong
@@ -203,14 +203,14 @@ func (i *inspection) judge(image shownImage, from source, sizes []skus.Size) (cl
 	return cloud.CheckOK, "exists and is of generation " + generation
 }
 
-// planned says what is wrong with the plan of an image of the marketplace.
-func (i *inspection) planned(image shownImage, from source) string {
+// planned is what is wrong with the plan of an image of the marketplace.
+func (i *inspection) planned(image shownImage, src source) string {
 	switch planned := i.Spec.Image.Marketplace.Plan == infrav1.AzureImagePlanImage; {
-	case from.market && image.Properties.Plan != nil && !planned:
+	case src.market && image.Properties.Plan != nil && !planned:
 		m := i.Spec.Image.Marketplace
 		return "is sold with a plan: accept its terms with " + command("az vm image terms accept --publisher %s --offer %s --plan %s "+
-			"--subscription %s", m.Publisher, m.Offer, m.SKU, i.Where.Group.Subscription) + ", and set plan: Image"
-	case from.market && image.Properties.Plan == nil && planned:
+			"--subscription %s", m.Publisher, m.Offer, m.SKU, i.Place.Group.Subscription) + ", and set plan: Image"
+	case src.market && image.Properties.Plan == nil && planned:
 		return "has no plan: remove plan from spec.azure.image.marketplace"
 	}
 	return ""
@@ -226,8 +226,8 @@ func nameSizes(sizes []skus.Size) string {
 	return strings.Join(names, " and ")
 }
 
-// with adds a command, if there is one.
-func with(command string) string {
+// withCommand adds a command, if there is one.
+func withCommand(command string) string {
 	if command == "" {
 		return ""
 	}

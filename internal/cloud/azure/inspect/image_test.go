@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 			image.Properties.PublishingProfile.TargetRegions = append(image.Properties.PublishingProfile.TargetRegions,
 				struct{ Name string }{region})
 		}
-		i := &inspection{Subject: Subject{Spec: c.spec, Where: placement.Placement{Location: "westeurope"}}}
+		i := &inspection{Subject: Subject{Spec: c.spec, Place: placement.Placement{Location: "westeurope"}}}
 		got, text := i.judge(image, source{}, nil)
 		expect.Same(t, name, c.want, got)
 		expect.Same(t, name+": "+text, true, strings.Contains(text, c.says))

@@ -3,8 +3,8 @@
 //   - Run only reads, through the calls that it is given.
 //   - It asks for what the controller will ask for: the actions that a machine of this spec takes, its group, subnets, sizes,
 //     image and quota. It finds all that it can: a check that depends on one that failed is left out or Skipped.
-//   - A finding says in plain words what is there, or what to do, with the command or the page for it. It has no secret. What it
-//     quotes from a spec or from Azure is cleaned, and quoted for a shell where it stands in a command.
+//   - A finding states in plain words what is there, or what to do, with the command or the page for it. It has no secret. What
+//     it quotes from a spec or from Azure is cleaned, and quoted for a shell where it stands in a command.
 //
 // rights.go is about the actions of the caller, places.go about group, subnets and providers, sizes.go and quota.go about sizes
 // and how many VMs of them there may be, image.go about the image, and commands.go has the commands.
@@ -28,14 +28,14 @@ import (
 // Azure is how Run asks. Both methods only read.
 type Azure interface {
 	// Get reads what is at a path into a value.
-	Get(ctx context.Context, path, version string, into any) Answer
+	Get(ctx context.Context, path, version string, value any) Answer
 	// List reads all pages of a list.
 	List(ctx context.Context, path, version string, query url.Values) ([]json.RawMessage, Answer)
 }
 
 // Answer is how a question went.
 type Answer struct {
-	// Gone says that there is no such thing, and GroupGone that its resource group does not exist.
+	// Gone is true if there is no such thing, and GroupGone if its resource group does not exist.
 	Gone, GroupGone bool
 	// Problem is a sentence on why there is no answer; empty if there is one.
 	Problem string
@@ -45,14 +45,14 @@ type Answer struct {
 type Subject struct {
 	Azure Azure
 	Spec  *infrav1.AzureVM
-	Where placement.Placement
+	Place placement.Placement
 	// FailureDomain is the Machine's; it leaves no choice of zones.
 	FailureDomain string
 	// Count is how many machines of the spec there are to be, at least one.
 	Count int64
 	// ComputeVersion is the cloud's api-version for VMs.
 	ComputeVersion string
-	// Caller says as whom Azure was asked, and in which tenant, once it was.
+	// Caller returns as whom Azure was asked, and in which tenant, once it was.
 	Caller   func() (name, tenant string)
 	Identity Identity
 	Progress cloud.Progress
@@ -60,7 +60,7 @@ type Subject struct {
 
 // Identity is the one that the machines will have.
 type Identity struct {
-	// Other says that Azure is asked as somebody else, because only the manager can prove who this one is.
+	// Other is true if Azure is asked as somebody else, because only the manager can prove who this one is.
 	Other bool
 	// Name is how the objects call the identity, with what to do to check as it.
 	Name string
@@ -113,7 +113,7 @@ var parts = []struct {
 type inspection struct {
 	Subject
 	found []cloud.Finding
-	// ended says that nothing more can be looked at, and noGroup that the resource group does not exist.
+	// ended is true if nothing more can be looked at, and noGroup if the resource group does not exist.
 	ended, noGroup bool
 	roles          map[string]roles // by scope
 	// suitable are the sizes that will do.
@@ -124,14 +124,15 @@ func (i *inspection) add(check string, result cloud.Result, format string, args 
 	i.found = append(i.found, cloud.Finding{Check: check, Result: result, Text: fmt.Sprintf(format, args...)})
 }
 
-// unseen tells of a check that was not possible. A right that only this program needs is no reason to fail.
+// unseen adds a finding on a check that was not possible. A right that only this program needs is no reason to fail.
 func (i *inspection) unseen(check string, a Answer) {
 	i.add(check, cloud.CheckWarning, "cannot be checked: %s", a.Problem)
 }
 
-func (i *inspection) subscription() string { return "/subscriptions/" + i.Where.Group.Subscription }
+func (i *inspection) subscription() string { return "/subscriptions/" + i.Place.Group.Subscription }
 
-// login says whether Azure lets the caller in, who that is, and whether it sees the subscription. Otherwise it is the last check.
+// login checks whether Azure lets the caller in, who that is, and whether it sees the subscription. Otherwise it is the last
+// check.
 func (i *inspection) login(ctx context.Context) {
 	i.ended = true
 	visible, a := list[struct{ SubscriptionID string }](ctx, i, "/subscriptions", subscriptionVersion, nil)
@@ -145,7 +146,7 @@ func (i *inspection) login(ctx context.Context) {
 			"be seen, is about the former. The machine's identity is %s%s", i.callerName(), i.Identity.Name, i.rolesOfMachine())
 	}
 	i.add("login", cloud.CheckOK, "Azure accepts the credentials for tenant %s", shown(tenant))
-	wanted := i.Where.Group.Subscription
+	wanted := i.Place.Group.Subscription
 	isWanted := func(s struct{ SubscriptionID string }) bool { return strings.EqualFold(s.SubscriptionID, wanted) }
 	switch {
 	case slices.ContainsFunc(visible, isWanted):

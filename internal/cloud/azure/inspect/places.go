@@ -10,25 +10,25 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 )
 
-// group says whether the resource group is there, with the call that the controller makes most.
+// group checks whether the resource group is there, with the call that the controller makes most.
 func (i *inspection) group(ctx context.Context) {
 	const check = "resource group"
-	vms, a := i.Azure.List(ctx, i.Where.Group.String()+"/providers/Microsoft.Compute/virtualMachines", i.ComputeVersion, nil)
+	vms, a := i.Azure.List(ctx, i.Place.Group.String()+"/providers/Microsoft.Compute/virtualMachines", i.ComputeVersion, nil)
 	switch {
 	case a.GroupGone:
 		i.add(check, cloud.CheckFailed, "%s does not exist in the subscription: create it with %s, or correct "+
-			"spec.azure.resourceGroup", shown(i.Where.Group.Group), i.createGroup())
+			"spec.azure.resourceGroup", shown(i.Place.Group.Group), i.createGroup())
 	case a.Problem != "":
 		i.unseen(check, a)
 	default:
-		i.add(check, cloud.CheckOK, "%s has %d VMs", shown(i.Where.Group.Group), len(vms))
+		i.add(check, cloud.CheckOK, "%s has %d VMs", shown(i.Place.Group.Group), len(vms))
 	}
 	i.noGroup = a.GroupGone
 }
 
-// subnets says of the subnet of each adapter whether it is there, may be joined, and has room.
+// subnets checks whether the subnet of each adapter is there, may be joined, and has room.
 func (i *inspection) subnets(ctx context.Context) {
-	for n, id := range i.Where.Subnets {
+	for n, id := range i.Place.Subnets {
 		if i.subnet(ctx, fmt.Sprintf("subnet %d", n+1), id) {
 			i.rights(ctx, fmt.Sprintf("rights on subnet %d", n+1), id, JoinSubnet)
 		}
@@ -36,26 +36,26 @@ func (i *inspection) subnets(ctx context.Context) {
 }
 
 func (i *inspection) subnet(ctx context.Context, check, id string) bool {
-	at, valid := arm.Parse(id)
-	if !valid || !at.Is("Microsoft.Network/virtualNetworks/subnets") {
+	parsed, valid := arm.Parse(id)
+	if !valid || !parsed.HasType("Microsoft.Network/virtualNetworks/subnets") {
 		i.add(check, cloud.CheckFailed, "%q is not the ID of a subnet: correct spec.azure.networkInterfaces, or the AzureCluster's "+
 			"networkSpec", shownID(id))
 		return false
 	}
 	var found subnet
-	a := i.Azure.Get(ctx, at.String(), networkVersion, &found)
+	a := i.Azure.Get(ctx, parsed.String(), networkVersion, &found)
 	switch {
 	case a.Gone || a.GroupGone:
 		i.add(check, cloud.CheckFailed, "%s does not exist: correct spec.azure.networkInterfaces; %s shows those that do", shownID(id),
-			listSubnets(at))
+			listSubnets(parsed))
 		return false
 	case a.Problem != "":
 		i.unseen(check, a)
 	case found.room() >= 0 && found.room() < i.addresses(id):
 		i.add(check, cloud.CheckFailed, "%s has %d free addresses, and the pool needs %d: use a larger subnet, or fewer replicas or "+
-			"secondaryAddresses; %s shows the others", shown(at.Name()), found.room(), i.addresses(id), listSubnets(at))
+			"secondaryAddresses; %s shows the others", shown(parsed.Name()), found.room(), i.addresses(id), listSubnets(parsed))
 	default:
-		i.add(check, cloud.CheckOK, "%s exists", shown(at.Name()))
+		i.add(check, cloud.CheckOK, "%s exists", shown(parsed.Name()))
 	}
 	return true
 }
@@ -95,9 +95,9 @@ func (s subnet) room() int64 {
 
 // addresses is how many of a subnet's all machines take.
 func (i *inspection) addresses(id string) (needed int64) {
-	for n, at := range i.Where.Subnets {
+	for n, subnetID := range i.Place.Subnets {
 		switch {
-		case !arm.Same(at, id):
+		case !arm.SameID(subnetID, id):
 		case n < len(i.Spec.NetworkInterfaces):
 			needed += 1 + int64(i.Spec.NetworkInterfaces[n].SecondaryAddresses)
 		default:
@@ -107,7 +107,7 @@ func (i *inspection) addresses(id string) (needed int64) {
 	return needed * i.Count
 }
 
-// providers says whether the subscription may use what VMs need.
+// providers checks whether the subscription may use what VMs need.
 func (i *inspection) providers(ctx context.Context) {
 	for _, name := range []string{"Microsoft.Compute", "Microsoft.Network"} {
 		check := "provider " + name

@@ -54,13 +54,13 @@ func (i *inspection) quota(ctx context.Context) {
 	}
 }
 
-// fit says whether the quotas have room for all machines, if they get the next size once one has no room.
+// fit reports whether the quotas have room for all machines, if they get the next size once one has no room.
 func (i *inspection) fit(usages []usage, sizes []skus.Size) bool {
 	wanted, taken := i.Count, map[string]int64{}
 	for _, size := range sizes {
 		room := wanted
 		for _, name := range i.quotas(size) {
-			if quota, known := find(usages, name); known && size.CPUs > 0 {
+			if quota, ok := find(usages, name); ok && size.CPUs > 0 {
 				room = min(room, max(quota.left()-taken[name], 0)/size.CPUs)
 			}
 		}
@@ -81,7 +81,7 @@ func find(usages []usage, name string) (usage, bool) {
 	return usage{}, false
 }
 
-// compare tells of one quota of a size.
+// compare adds the finding on one quota of a size.
 func (i *inspection) compare(usages []usage, size skus.Size, name string, short cloud.Result) {
 	check, kind := "quota for "+size.Name, "dedicated"
 	switch name {
@@ -90,14 +90,14 @@ func (i *inspection) compare(usages []usage, size skus.Size, name string, short 
 	case ofSpot:
 		kind = "lowPriority"
 	}
-	quota, known := find(usages, name)
-	whose := shown(quota.Name.Value)
+	quota, found := find(usages, name)
+	family := shown(quota.Name.Value)
 	if name == regional {
-		whose = "all families"
+		family = "all families"
 	}
-	needs, used := size.CPUs*i.Count, fmt.Sprintf("%d of %d cores of %s are used", quota.CurrentValue, quota.Limit, whose)
+	needs, used := size.CPUs*i.Count, fmt.Sprintf("%d of %d cores of %s are used", quota.CurrentValue, quota.Limit, family)
 	switch {
-	case !known || size.CPUs == 0:
+	case !found || size.CPUs == 0:
 		i.add(check, cloud.CheckWarning, "cannot be checked: Azure lists no quota for this size")
 	case quota.left() < needs:
 		i.add(check, short, "%s, and %s %d: ask for more with %s, or use another size or fewer replicas", used, i.counted(), needs,

@@ -50,7 +50,7 @@ func (i *inspection) inGroup() []string {
 
 // want is a VM of the spec, as it will be asked for.
 func (i *inspection) want() request.Want {
-	w := request.Want{Placement: i.Where}
+	w := request.Want{Placement: i.Place}
 	w.Machine.Spec.Azure = i.Spec
 	return w
 }
@@ -64,8 +64,8 @@ type link struct {
 // links are all of them, each once.
 func (i *inspection) links() (found []link) {
 	add := func(name, scope, action string) {
-		same := func(l link) bool { return arm.Same(l.scope, scope) && l.actions[0] == action }
-		if scope != "" && !slices.ContainsFunc(found, same) {
+		equal := func(l link) bool { return arm.SameID(l.scope, scope) && l.actions[0] == action }
+		if scope != "" && !slices.ContainsFunc(found, equal) {
 			found = append(found, link{name, scope, []string{action}})
 		}
 	}
@@ -78,23 +78,23 @@ func (i *inspection) links() (found []link) {
 		sets = append(sets, disk.DiskEncryptionSetID)
 	}
 	for _, id := range sets {
-		add("disk encryption set "+last(id), id, "Microsoft.Compute/diskEncryptionSets/read")
+		add("disk encryption set "+nameOf(id), id, "Microsoft.Compute/diskEncryptionSets/read")
 	}
 	hostGroup := i.Spec.HostGroupID
 	if hostGroup == "" {
 		hostGroup, _, _ = strings.Cut(i.Spec.HostID, "/hosts/")
 	}
-	add("host group "+last(hostGroup), hostGroup, "Microsoft.Compute/hostGroups/read")
+	add("host group "+nameOf(hostGroup), hostGroup, "Microsoft.Compute/hostGroups/read")
 	for _, named := range []struct{ name, id, action string }{
 		{"capacity reservation", i.Spec.CapacityReservationGroupID, "Microsoft.Compute/capacityReservationGroups/deploy/action"},
 		{"placement group", i.Spec.ProximityPlacementGroupID, "Microsoft.Compute/proximityPlacementGroups/write"},
 		{"scale set", i.Spec.ScaleSetID, "Microsoft.Compute/virtualMachineScaleSets/write"},
 	} {
-		add(named.name+" "+last(named.id), named.id, named.action)
+		add(named.name+" "+nameOf(named.id), named.id, named.action)
 	}
 	if i.Spec.Identities.Type == infrav1.AzureIdentitiesUserAssigned {
 		for _, id := range i.Spec.Identities.UserAssigned {
-			add("identity "+last(id), id, "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action")
+			add("identity "+nameOf(id), id, "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action")
 		}
 	}
 	return found
@@ -102,24 +102,24 @@ func (i *inspection) links() (found []link) {
 
 // ofAdapters are what the adapters name beside their subnets.
 func (i *inspection) ofAdapters(add func(name, scope, action string)) {
-	for n := range i.Where.Subnets {
+	for n := range i.Place.Subnets {
 		for _, id := range request.Pools(i.want(), n) {
-			add("pool "+last(id), id, "Microsoft.Network/loadBalancers/backendAddressPools/join/action")
+			add("pool "+nameOf(id), id, "Microsoft.Network/loadBalancers/backendAddressPools/join/action")
 		}
 		if n >= len(i.Spec.NetworkInterfaces) {
 			continue
 		}
 		adapter := i.Spec.NetworkInterfaces[n]
 		id := adapter.NetworkSecurityGroupID
-		add("security group "+last(id), id, "Microsoft.Network/networkSecurityGroups/join/action")
+		add("security group "+nameOf(id), id, "Microsoft.Network/networkSecurityGroups/join/action")
 		for _, id := range adapter.ApplicationSecurityGroupIDs {
-			add("security group "+last(id), id, "Microsoft.Network/applicationSecurityGroups/joinIpConfiguration/action")
+			add("security group "+nameOf(id), id, "Microsoft.Network/applicationSecurityGroups/joinIpConfiguration/action")
 		}
 	}
 }
 
-// last is the name of something by its ID.
-func last(id string) string { return shown(id[strings.LastIndex(id, "/")+1:]) }
+// nameOf is the name of something by its ID.
+func nameOf(id string) string { return shown(id[strings.LastIndex(id, "/")+1:]) }
 
 // permission is what a role lets the caller do at a scope; roles are all of the caller's there.
 type (
@@ -132,20 +132,20 @@ type (
 
 // missing are the actions that the caller does not have at a scope.
 func (i *inspection) missing(ctx context.Context, scope string, wanted []string) ([]string, Answer) {
-	known, asked := i.roles[scope]
+	cached, asked := i.roles[scope]
 	if !asked {
 		path := scope + "/providers/Microsoft.Authorization/permissions"
-		known.granted, known.a = list[permission](ctx, i, path, permissionsVersion, nil)
-		i.roles[scope] = known
+		cached.granted, cached.a = list[permission](ctx, i, path, permissionsVersion, nil)
+		i.roles[scope] = cached
 	}
-	return unmet(known.granted, wanted), known.a
+	return unmet(cached.granted, wanted), cached.a
 }
 
 // ownRights are about the actions in the subscription and in the resource group.
 func (i *inspection) ownRights(ctx context.Context) {
 	i.rights(ctx, "rights in the subscription", i.subscription(), InSubscription)
 	if !i.noGroup {
-		i.rights(ctx, "rights in the group", i.Where.Group.String(), i.inGroup())
+		i.rights(ctx, "rights in the group", i.Place.Group.String(), i.inGroup())
 		i.log(ctx)
 	}
 }
@@ -182,8 +182,8 @@ func (i *inspection) log(ctx context.Context) {
 		return
 	}
 	const check = "rights on boot logs"
-	switch missing, a := i.missing(ctx, i.Where.Group.String(), readBootLog); {
-	case a.Problem != "": // as the rights in the group have told
+	switch missing, a := i.missing(ctx, i.Place.Group.String(), readBootLog); {
+	case a.Problem != "": // the rights in the group have reported it
 	case len(missing) > 0:
 		i.add(check, cloud.CheckWarning, "without %s, the last words of a guest that fails are not read: assign the action, or set "+
 			"spec.azure.bootDiagnostics.type to Disabled", missing[0])

@@ -15,18 +15,18 @@ import (
 func (i *inspection) sizes(ctx context.Context) {
 	listed, a := list[skus.Listed](ctx, i, i.subscription()+"/providers/Microsoft.Compute/skus", skuVersion,
 		url.Values{"$filter": {"location eq '" + i.region() + "'"}})
-	offered := skus.Read(listed, i.Where.Location)
+	offered := skus.Read(listed, i.Place.Location)
 	switch {
 	case a.Problem != "":
 		i.unseen("size "+shown(i.Spec.VMSize), a)
 		return
 	case len(offered) == 0:
 		i.add("size "+shown(i.Spec.VMSize), cloud.CheckWarning, "cannot be checked: Azure lists no sizes in %s; if that is no region, "+
-			"correct spec.azure.location, as az account list-locations --output table shows them", shown(i.Where.Location))
+			"correct spec.azure.location, as az account list-locations --output table shows them", shown(i.Place.Location))
 		return
 	}
 	for _, name := range request.Sizes(i.Spec) {
-		if size, known := offered.Find(name); known && i.unfit(offered, name) == nil {
+		if size, ok := offered.Find(name); ok && i.unfit(offered, name) == nil {
 			i.suitable = append(i.suitable, size)
 		}
 	}
@@ -54,14 +54,14 @@ func (i *inspection) size(offered skus.Sizes, name string, ifUnfit cloud.Result)
 		return
 	}
 	size, _ := offered.Find(name)
-	var without []string
+	var excluded []string
 	for _, zone := range i.zones() {
-		if offered.Refuse(i.Spec, name, zone, i.Where.Location) != nil {
-			without = append(without, shown(zone))
+		if offered.Refuse(i.Spec, name, zone, i.Place.Location) != nil {
+			excluded = append(excluded, shown(zone))
 		}
 	}
-	if len(without) > 0 {
-		i.add(check, cloud.CheckOK, "%d CPUs, %d MiB, but not in zone %s", size.CPUs, size.MemoryMiB, strings.Join(without, ", "))
+	if len(excluded) > 0 {
+		i.add(check, cloud.CheckOK, "%d CPUs, %d MiB, but not in zone %s", size.CPUs, size.MemoryMiB, strings.Join(excluded, ", "))
 		return
 	}
 	i.add(check, cloud.CheckOK, "%d CPUs, %d MiB", size.CPUs, size.MemoryMiB)
@@ -70,7 +70,7 @@ func (i *inspection) size(offered skus.Sizes, name string, ifUnfit cloud.Result)
 // unfit is why a size does not suit in any of the zones.
 func (i *inspection) unfit(offered skus.Sizes, name string) (refusal *cloud.Error) {
 	for _, zone := range i.zones() {
-		wrong := offered.Refuse(i.Spec, name, zone, i.Where.Location)
+		wrong := offered.Refuse(i.Spec, name, zone, i.Place.Location)
 		if wrong == nil {
 			return nil
 		}

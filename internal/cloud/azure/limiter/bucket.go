@@ -8,11 +8,11 @@ import (
 // share of what Azure allows is what we use; the rest covers what strangers take between two answers.
 const share = 0.95
 
-// forgotten is how long a place is kept for who does not come.
+// forgotten is how long a place is kept for an asker that does not come.
 const forgotten = 2 * time.Minute
 
 // size is how many calls fit, and how many become possible each second.
-type size struct{ most, rate float64 }
+type size struct{ capacity, rate float64 }
 
 // kind is where a class of calls is counted.
 type kind struct{ door, service string }
@@ -50,33 +50,33 @@ var (
 type bucket struct {
 	size
 	tokens    float64
-	at        time.Time // of tokens
+	refilled  time.Time // of tokens
 	notBefore time.Time
 	underWay  int                  // calls without an answer yet
-	turns     map[string]time.Time // when whose turn is, of those who were told to wait
-	looked    time.Time            // for turns that nothing became of
+	turns     map[string]time.Time // of the askers that have to wait
+	looked    time.Time            // for turns that were not taken
 }
 
-// ask says how long who has to wait. Who waits has a turn: behind all who wait already.
-func (b *bucket) ask(who string, now time.Time) time.Duration {
+// ask returns how long an asker has to wait. An asker that waits has a turn: behind all that wait already.
+func (b *bucket) ask(asker string, now time.Time) time.Duration {
 	b.refill(now)
-	turn, waits := b.turns[who]
+	turn, waits := b.turns[asker]
 	if !waits {
 		b.forget(now)
-		turn = now.Add(b.until(float64(len(b.turns) + 1)))
+		turn = now.Add(b.waitFor(float64(len(b.turns) + 1)))
 	}
 	wait := turn.Sub(now)
 	if waits {
-		wait = max(wait, b.until(1))
+		wait = max(wait, b.waitFor(1))
 	}
 	wait = max(wait, b.notBefore.Sub(now), 0)
 	if wait > 0 {
-		b.turns[who] = turn
+		b.turns[asker] = turn
 	}
 	return wait
 }
 
-// forget gives up the places of those who did not come. It looks at all of them, so it does so seldom.
+// forget gives up the places of askers that did not come. It looks at all of them, so it does so seldom.
 func (b *bucket) forget(now time.Time) {
 	if now.Sub(b.looked) < forgotten {
 		return
@@ -85,8 +85,8 @@ func (b *bucket) forget(now time.Time) {
 	maps.DeleteFunc(b.turns, func(_ string, turn time.Time) bool { return now.Sub(turn) > forgotten })
 }
 
-// until is how long it takes until there are as many tokens.
-func (b *bucket) until(wanted float64) time.Duration {
+// waitFor is how long it takes until there are as many tokens.
+func (b *bucket) waitFor(wanted float64) time.Duration {
 	if b.tokens >= wanted {
 		return 0
 	}
@@ -94,30 +94,30 @@ func (b *bucket) until(wanted float64) time.Duration {
 }
 
 func (b *bucket) refill(now time.Time) {
-	if now.After(b.at) {
-		b.tokens = min(b.tokens+now.Sub(b.at).Seconds()*b.rate*share, b.most*share)
-		b.at = now
+	if now.After(b.refilled) {
+		b.tokens = min(b.tokens+now.Sub(b.refilled).Seconds()*b.rate*share, b.capacity*share)
+		b.refilled = now
 	}
 }
 
-func (b *bucket) take(who string) {
-	delete(b.turns, who)
+func (b *bucket) take(asker string) {
+	delete(b.turns, asker)
 	b.tokens--
 	b.underWay++
 }
 
-// done believes what Azure says is left, but never that it is more than we counted: other calls of ours are under way.
-func (b *bucket) done(left *int) {
+// settle takes over how much Azure has left, but never more than we counted: other calls of ours are under way.
+func (b *bucket) settle(left *int) {
 	b.underWay = max(b.underWay-1, 0)
 	if left != nil {
-		b.tokens = min(b.tokens, float64(*left-b.underWay)-b.most*(1-share)/2)
+		b.tokens = min(b.tokens, float64(*left-b.underWay)-b.capacity*(1-share)/2)
 	}
 }
 
-// silence stops all calls until then.
-func (b *bucket) silence(until time.Time) {
-	if until.After(b.notBefore) {
-		b.notBefore = until
+// silence stops all calls until its end.
+func (b *bucket) silence(end time.Time) {
+	if end.After(b.notBefore) {
+		b.notBefore = end
 	}
 	b.tokens = min(b.tokens, 1)
 }

@@ -1,9 +1,9 @@
-// Package limiter keeps all calls of this process below what Azure allows, so that Azure seldom has to say no. It promises that a
-// call may be made when Ask says so, that who asks first goes first, and that what Azure says of one call holds for all of its
-// class. It waits for nothing itself: it says how long to wait.
+// Package limiter keeps all calls of this process below what Azure allows, so that Azure seldom refuses one. It promises that a
+// call may be made when Ask allows it, that the first caller to ask goes first, and that Azure's answer to one call holds for all
+// of its class. It does not wait itself: it returns how long to wait.
 //
 // Azure counts twice: its front door counts the reads, writes and deletions of a principal, and each service counts its own
-// classes for the whole subscription, so that strangers drain those. The answers say how much is left.
+// classes for the whole subscription, so that strangers drain those. Its answers contain how much is left.
 package limiter
 
 import (
@@ -41,47 +41,47 @@ type Limiter struct {
 	buckets map[string]*bucket
 }
 
-// Ask says how long to wait before a call, or zero: then the call MUST be made, and Done called with its answer. Who asks again
-// under the same name keeps its place.
-func (l *Limiter) Ask(s Scope, c Class, who string) time.Duration {
+// Ask returns how long to wait before a call, or zero: then the call MUST be made, and Settle called with its answer. An asker
+// that asks again under the same name keeps its place.
+func (l *Limiter) Ask(s Scope, c Class, asker string) time.Duration {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	now, wait := l.Now(), time.Duration(0)
-	both := l.of(s, c)
-	for _, b := range both {
-		wait = max(wait, b.ask(who, now))
+	buckets := l.bucketsOf(s, c)
+	for _, b := range buckets {
+		wait = max(wait, b.ask(asker, now))
 	}
 	if wait > 0 {
 		return wait
 	}
-	for _, b := range both {
-		b.take(who)
+	for _, b := range buckets {
+		b.take(asker)
 	}
 	return 0
 }
 
-// Done tells what the answer to a call said. Without an answer it is the zero value.
-func (l *Limiter) Done(s Scope, c Class, said Said) {
+// Settle takes over what the answer to a call allows. Without an answer it is the zero value.
+func (l *Limiter) Settle(s Scope, c Class, allowance Allowance) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	both := l.of(s, c)
-	both[atDoor].done(said.LeftAtDoor)
-	both[atService].done(said.LeftAtService)
-	if said.Silence > 0 {
-		for _, b := range both {
-			b.silence(l.Now().Add(said.Silence))
+	buckets := l.bucketsOf(s, c)
+	buckets[atDoor].settle(allowance.LeftAtDoor)
+	buckets[atService].settle(allowance.LeftAtService)
+	if allowance.Silence > 0 {
+		for _, b := range buckets {
+			b.silence(l.Now().Add(allowance.Silence))
 		}
 	}
 }
 
-// The places where Azure counts, in the order of Limiter.of.
+// The places where Azure counts, in the order of Limiter.bucketsOf.
 const (
 	atDoor = iota
 	atService
 )
 
-// of are the buckets of a call.
-func (l *Limiter) of(s Scope, c Class) []*bucket {
+// bucketsOf are the buckets of a call.
+func (l *Limiter) bucketsOf(s Scope, c Class) []*bucket {
 	k := kinds[c]
 	return []*bucket{
 		l.bucket(s.Principal+"|"+s.Subscription+"|"+s.Region+"|"+k.door, doors[k.door]),
@@ -89,12 +89,12 @@ func (l *Limiter) of(s Scope, c Class) []*bucket {
 	}
 }
 
-func (l *Limiter) bucket(key string, of size) *bucket {
+func (l *Limiter) bucket(key string, limit size) *bucket {
 	if l.buckets == nil {
 		l.buckets = map[string]*bucket{}
 	}
 	if l.buckets[key] == nil {
-		l.buckets[key] = &bucket{size: of, tokens: of.most * share, at: l.Now(), turns: map[string]time.Time{}}
+		l.buckets[key] = &bucket{size: limit, tokens: limit.capacity * share, refilled: l.Now(), turns: map[string]time.Time{}}
 	}
 	return l.buckets[key]
 }

@@ -26,27 +26,27 @@ type pacedAzure struct {
 func (a *pacedAzure) advance(now time.Time) {
 	passed := now.Sub(a.now).Seconds()
 	a.now = now
-	a.door = min(a.door+passed*doors["writes"].rate, doors["writes"].most)
-	a.service = min(a.service+passed*(services["PutVM"].rate-a.stranger), services["PutVM"].most)
+	a.door = min(a.door+passed*doors["writes"].rate, doors["writes"].capacity)
+	a.service = min(a.service+passed*(services["PutVM"].rate-a.stranger), services["PutVM"].capacity)
 	a.service = max(a.service, 0)
 }
 
 // put answers a call and says what the headers would.
-func (a *pacedAzure) put(now time.Time) Said {
+func (a *pacedAzure) put(now time.Time) Allowance {
 	a.advance(now)
 	if a.door < 1 || a.service < 1 {
 		a.refused++
-		return Said{Silence: 5 * time.Second}
+		return Allowance{Silence: 5 * time.Second}
 	}
 	a.door, a.service, a.taken = a.door-1, a.service-1, a.taken+1
-	return Said{LeftAtDoor: new(int(a.door)), LeftAtService: new(int(a.service))}
+	return Allowance{LeftAtDoor: new(int(a.door)), LeftAtService: new(int(a.service))}
 }
 
 // A pacedEvent is the next try of a machine, or the answer to a call.
 type pacedEvent struct {
 	at   time.Time
 	who  string
-	said *Said
+	said *Allowance
 }
 
 type pacedEvents []pacedEvent
@@ -64,7 +64,7 @@ func (e *pacedEvents) Pop() any {
 // create has many machines made, with a second between call and answer, and returns how long that took, by a clock of its own.
 func (a *pacedAzure) create(machines int) time.Duration {
 	now := paceStart
-	a.now, a.door, a.service = now, doors["writes"].most, services["PutVM"].most
+	a.now, a.door, a.service = now, doors["writes"].capacity, services["PutVM"].capacity
 	l := &Limiter{Now: func() time.Time { return now }}
 	scope := Scope{Principal: "p", Subscription: "s", Region: "r"}
 	events := &pacedEvents{}
@@ -75,7 +75,7 @@ func (a *pacedAzure) create(machines int) time.Duration {
 		e := heap.Pop(events).(pacedEvent)
 		now = e.at
 		if e.said != nil {
-			l.Done(scope, PutVM, *e.said)
+			l.Settle(scope, PutVM, *e.said)
 			continue
 		}
 		if wait := l.Ask(scope, PutVM, e.who); wait > 0 {
@@ -117,7 +117,7 @@ func TestWhatIsSilenced(t *testing.T) {
 	if wait := l.Ask(one, PutVM, "a"); wait != 0 {
 		t.Fatalf("the first call waits %s", wait)
 	}
-	l.Done(one, PutVM, Said{Silence: time.Minute})
+	l.Settle(one, PutVM, Allowance{Silence: time.Minute})
 	for _, test := range []struct {
 		name  string
 		scope Scope
@@ -176,32 +176,32 @@ func TestListen(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		headers map[string]string
-		want    Said
+		want    Allowance
 	}{
-		{"nothing", nil, Said{}},
-		{"the front door", map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "199"}, Said{LeftAtDoor: new(199)}},
+		{"nothing", nil, Allowance{}},
+		{"the front door", map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "199"}, Allowance{LeftAtDoor: new(199)}},
 		{"both of its counters", map[string]string{
 			"x-ms-ratelimit-remaining-subscription-reads": "9", "x-ms-ratelimit-remaining-subscription-global-reads": "3749",
-		}, Said{LeftAtDoor: new(9)}},
+		}, Allowance{LeftAtDoor: new(9)}},
 		{"buckets of the service: the emptiest", map[string]string{
 			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/DeleteVM3Min;237,Microsoft.Compute/DeleteVM30Min;12",
-		}, Said{LeftAtService: new(12)}},
+		}, Allowance{LeftAtService: new(12)}},
 		{"not that of one VM", map[string]string{
 			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/PutVM;30, Microsoft.Compute/PutVMResourceMaximum;2",
-		}, Said{LeftAtService: new(30)}},
+		}, Allowance{LeftAtService: new(30)}},
 		{"nor that of one resource", map[string]string{
 			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/GetPerResource;3,Microsoft.Compute/GetPerVM3Min;2,GetVM;9",
-		}, Said{LeftAtService: new(9)}},
+		}, Allowance{LeftAtService: new(9)}},
 		{"nonsense", map[string]string{
 			"x-ms-ratelimit-remaining-resource": ";;x,y;,z", "x-ms-ratelimit-remaining-subscription-writes": "many",
-		}, Said{}},
-		{"less than nothing", map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "-5"}, Said{LeftAtDoor: new(0)}},
+		}, Allowance{}},
+		{"less than nothing", map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "-5"}, Allowance{LeftAtDoor: new(0)}},
 	} {
 		header := http.Header{}
 		for name, value := range test.headers {
 			header.Set(name, value)
 		}
-		if diff := cmp.Diff(test.want, Listen(header.Get, 0)); diff != "" {
+		if diff := cmp.Diff(test.want, ReadAllowance(header.Get, 0)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
@@ -228,9 +228,9 @@ func TestFigures(t *testing.T) {
 
 // TestUntil: the wait is as long as what is missing takes to come, and a moment.
 func TestUntil(t *testing.T) {
-	b := bucket{size: size{most: 100, rate: 10}, tokens: 2}
+	b := bucket{size: size{capacity: 100, rate: 10}, tokens: 2}
 	for wanted, want := range map[float64]time.Duration{1: 0, 2: 0, 3: 106 * time.Millisecond, 21: 2001 * time.Millisecond} {
-		expect.Same(t, fmt.Sprint("wait for ", wanted), want, b.until(wanted))
+		expect.Same(t, fmt.Sprint("wait for ", wanted), want, b.waitFor(wanted))
 	}
 }
 
@@ -250,8 +250,8 @@ func TestWhatIsLeft(t *testing.T) {
 		"an answer to no call":   {50, 0, new(20), 17.5, 0},
 		"nothing, and one waits": {50, 2, new(0), -3.5, 1},
 	} {
-		b := bucket{size: size{most: 100, rate: 10}, tokens: test.tokens, underWay: test.underWay}
-		b.done(test.left)
+		b := bucket{size: size{capacity: 100, rate: 10}, tokens: test.tokens, underWay: test.underWay}
+		b.settle(test.left)
 		if math.Abs(b.tokens-test.want) > 1e-6 || b.underWay != test.remain {
 			t.Errorf("%s: %f are left, %d under way", name, b.tokens, b.underWay)
 		}
@@ -260,13 +260,13 @@ func TestWhatIsLeft(t *testing.T) {
 
 // TestEachCounterIsHeard: what an answer says of the front door, of the service, and of a silence holds for the next call.
 func TestEachCounterIsHeard(t *testing.T) {
-	for name, said := range map[string]Said{
+	for name, said := range map[string]Allowance{
 		"front door": {LeftAtDoor: new(5)}, "service": {LeftAtService: new(37)}, "silence": {Silence: 1},
 	} {
 		l := &Limiter{Now: func() time.Time { return paceStart }}
 		scope := Scope{Principal: "p", Subscription: "s", Region: "r"}
 		expect.Same(t, name+": the first call waits", time.Duration(0), l.Ask(scope, PutVM, "a"))
-		l.Done(scope, PutVM, said)
+		l.Settle(scope, PutVM, said)
 		expect.Same(t, name+": the next one waits", true, l.Ask(scope, PutVM, "b") > 0)
 	}
 }
@@ -284,7 +284,7 @@ func TestPlacesAreForgotten(t *testing.T) {
 
 // TestRefill: our share of what Azure allows comes back, up to our share of what fits; a clock that goes back takes nothing.
 func TestRefill(t *testing.T) {
-	b := bucket{size: size{most: 100, rate: 10}, at: paceStart}
+	b := bucket{size: size{capacity: 100, rate: 10}, refilled: paceStart}
 	for _, step := range []struct {
 		after time.Duration
 		want  float64
@@ -318,7 +318,7 @@ func TestAfterASilence(t *testing.T) {
 // TestTurns: who has to wait gets a turn behind all who wait, and keeps it until the call is made. Places of those who did not
 // come are given up.
 func TestTurns(t *testing.T) {
-	b := bucket{size: size{most: 100, rate: 10}, at: paceStart, looked: paceStart, turns: map[string]time.Time{}}
+	b := bucket{size: size{capacity: 100, rate: 10}, refilled: paceStart, looked: paceStart, turns: map[string]time.Time{}}
 	ask := func(who string, after, want time.Duration) {
 		t.Helper()
 		expect.Same(t, fmt.Sprint(who, " after ", after), want, b.ask(who, paceStart.Add(after)))
@@ -332,7 +332,7 @@ func TestTurns(t *testing.T) {
 	b.tokens = 3
 	ask("c", 106*time.Millisecond, 0)
 	expect.Same(t, "who waits", 2, len(b.turns))
-	b.tokens, b.at = 0, paceStart.Add(time.Hour)
+	b.tokens, b.refilled = 0, paceStart.Add(time.Hour)
 	ask("d", time.Hour, 106*time.Millisecond)
 	expect.Same(t, "who waits after an hour", 1, len(b.turns))
 }

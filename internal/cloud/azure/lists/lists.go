@@ -1,9 +1,9 @@
 // Package lists remembers what the lists of an account have shown: of each resource group the VMs, their addresses and what
-// deletions left, and of each subscription which VMs run. It asks Azure for nothing and has no clock: whoever lists hands in the
-// answers and the time.
+// deletions left, and of each subscription which VMs run. It calls nothing and has no clock: its callers hand in the answers and
+// the time.
 //
 // Lists lag. What they show is evidence of what is there, and never that something is not there. Scope and Powers lock
-// themselves; who needs several facts at once has them through Do.
+// themselves; callers that need several facts at once read them through Do.
 package lists
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
 
-// Lists are the scopes of an account: it learns them from the calls that it gets.
+// Lists are the scopes of an account. The first call for a group adds its scope.
 type Lists struct {
 	mu     sync.Mutex
 	scopes map[string]*Scope
@@ -30,14 +30,14 @@ type guarded[T any] struct {
 	value T
 }
 
-// Do has use read and change the value, while no other goroutine does. What use calls must not need the same value.
+// Do calls use, which reads and changes the value while no other goroutine does. What use calls must not need the same value.
 func (g *guarded[T]) Do(use func(*T)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	use(&g.value)
 }
 
-// Key is the key of a machine's scope; empty for what is no providerID of Azure's.
+// Key is the key of a machine's scope; empty if the text is no providerID of Azure's.
 func Key(providerID string) string {
 	id, ok := arm.ReadProviderID(providerID)
 	if !ok {
@@ -46,7 +46,7 @@ func Key(providerID string) string {
 	return id.Parent().Key()
 }
 
-// Scope is that of a resource group. The first who asks makes it known.
+// Scope is that of a resource group. The first call adds it.
 func (l *Lists) Scope(group arm.ID) *Scope {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +58,8 @@ func (l *Lists) Scope(group arm.ID) *Scope {
 		l.powers[subscription] = newPowers(subscription)
 	}
 	if l.scopes[group.Key()] == nil {
-		l.powers[subscription].askAgain() // what the last list said of VMs in other groups was not kept
-		l.scopes[group.Key()] = newScope(Where{group, group.Key(), l.powers[subscription]})
+		l.powers[subscription].askAgain() // the VMs of the last list in other groups were not kept
+		l.scopes[group.Key()] = newScope(Place{group, group.Key(), l.powers[subscription]})
 	}
 	return l.scopes[group.Key()]
 }
@@ -70,25 +70,25 @@ func (l *Lists) find(key string) *Scope {
 	return l.scopes[key]
 }
 
-// Has says that a list shows a VM of the machine's name.
-func (l *Lists) Has(m cloud.Machine) (there bool) {
+// HasVM reports whether a list shows a VM of the machine's name.
+func (l *Lists) HasVM(m cloud.Machine) (found bool) {
 	s := l.find(Key(m.ProviderID))
 	if s == nil {
 		return false
 	}
-	s.Do(func(state *State) { _, there = state.VMs[strings.ToLower(m.Name)] })
-	return there
+	s.Do(func(state *State) { _, found = state.VMs[strings.ToLower(m.Name)] })
+	return found
 }
 
-// All are the scopes in order.
-func (l *Lists) All() []*Scope {
+// AllScopes are the scopes in the order of their keys.
+func (l *Lists) AllScopes() []*Scope {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []*Scope
+	var scopes []*Scope
 	for _, key := range slices.Sorted(maps.Keys(l.scopes)) {
-		all = append(all, l.scopes[key])
+		scopes = append(scopes, l.scopes[key])
 	}
-	return all
+	return scopes
 }
 
 // AllPowers are those of all subscriptions.
@@ -98,14 +98,14 @@ func (l *Lists) AllPowers() []*Powers {
 	return slices.Collect(maps.Values(l.powers))
 }
 
-// Changed are the keys of the machines whose VMs have other power states now. States of VMs that no list has are forgotten.
+// Changed returns the keys of the machines whose VMs have other power states now. It forgets states of VMs that no list has.
 func (l *Lists) Changed(p *Powers, changed map[string]bool, keysOf KeysOf) (keys []cloud.Key) {
-	known, listed := map[string]bool{}, true
-	for _, s := range l.All() {
+	seen, listed := map[string]bool{}, true
+	for _, s := range l.AllScopes() {
 		s.Do(func(state *State) {
 			listed = listed && !state.Listed.IsZero()
 			for _, r := range state.VMs {
-				known[r.Key] = true
+				seen[r.Key] = true
 				if s.Power == p && changed[r.Key] {
 					keys = append(keys, keysOf(r)...)
 				}
@@ -113,10 +113,10 @@ func (l *Lists) Changed(p *Powers, changed map[string]bool, keysOf KeysOf) (keys
 		})
 	}
 	p.Do(func(state *PowerState) {
-		maps.DeleteFunc(state.Of, func(key string, _ next.Power) bool { return listed && !known[key] })
+		maps.DeleteFunc(state.States, func(key string, _ next.Power) bool { return listed && !seen[key] })
 	})
 	return keys
 }
 
-// KeysOf are the keys of the machines that are to be woken when a VM changes.
+// KeysOf returns the keys of the machines to wake when a VM changes.
 type KeysOf func(Record) []cloud.Key

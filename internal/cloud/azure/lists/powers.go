@@ -18,19 +18,19 @@ type Powers struct {
 
 // PowerState is what is known of the power states of a subscription.
 type PowerState struct {
-	Of  map[string]next.Power // by the VM's key
-	Due time.Time
+	States map[string]next.Power // by the VM's key
+	Due    time.Time
 	// began is when the list was last asked for.
 	began time.Time
 	names namesakes
-	// Heard is when the list last succeeded, and refused says that the identity lacks the right to it.
-	Heard   time.Time
-	Refused *cloud.Error
+	// Answered is when the list last succeeded, and Refused is the error if the identity lacks the right to it.
+	Answered time.Time
+	Refused  *cloud.Error
 }
 
 func newPowers(subscription string) *Powers {
 	p := &Powers{Subscription: subscription}
-	p.value.Of = map[string]next.Power{}
+	p.value.States = map[string]next.Power{}
 	return p
 }
 
@@ -44,12 +44,12 @@ func (p *Powers) askAgain() {
 	p.Postpone(time.Time{})
 }
 
-// Postpone has the list due at another time.
-func (p *Powers) Postpone(until time.Time) {
-	p.Do(func(state *PowerState) { state.Due = until })
+// Postpone makes the list due at another time.
+func (p *Powers) Postpone(due time.Time) {
+	p.Do(func(state *PowerState) { state.Due = due })
 }
 
-// IsDue says whether the list is due, and has it due again after a pause.
+// IsDue reports whether the list is due. If so, it is due again after the pause.
 func (p *Powers) IsDue(now time.Time, pause time.Duration) (due bool) {
 	p.Do(func(state *PowerState) {
 		if due = !now.Before(state.Due); due {
@@ -61,14 +61,14 @@ func (p *Powers) IsDue(now time.Time, pause time.Duration) (due bool) {
 
 // Get is the power state of a VM by its key; empty if it is not known.
 func (p *Powers) Get(key string) (power next.Power) {
-	p.Do(func(state *PowerState) { power = state.Of[key] })
+	p.Do(func(state *PowerState) { power = state.States[key] })
 	return power
 }
 
-// Heard says that the list succeeded just now.
-func (p *Powers) Heard(now time.Time) (lately bool) {
-	p.Do(func(state *PowerState) { lately = now.Sub(state.Heard) < WhileBusy })
-	return lately
+// Fresh reports whether the list succeeded just now.
+func (p *Powers) Fresh(now time.Time) (fresh bool) {
+	p.Do(func(state *PowerState) { fresh = now.Sub(state.Answered) < WhileBusy })
+	return fresh
 }
 
 // Begin notes that the list is asked for.
@@ -77,16 +77,16 @@ func (p *Powers) Begin(now time.Time) {
 }
 
 // Refuse notes that the identity may not list the power states.
-func (p *Powers) Refuse(why *cloud.Error) {
-	p.Do(func(state *PowerState) { state.Refused = why })
+func (p *Powers) Refuse(refusal *cloud.Error) {
+	p.Do(func(state *PowerState) { state.Refused = refusal })
 }
 
-// Take takes over a list, and returns the keys of the VMs that have other states now. A VM that the list lacks keeps its state
-// until that of VMs lacks it, too. wanted are the names of machines' VMs.
+// Take takes over a list, and returns the keys of the VMs whose states have changed. A VM that the list lacks keeps its state
+// until the list of VMs lacks it, too. wanted are the names of machines' VMs.
 func (p *Powers) Take(vms []calls.VM, began, now time.Time, wanted map[string]bool) map[string]bool {
 	changed := map[string]bool{}
 	p.Do(func(state *PowerState) {
-		state.Heard, state.Refused, state.names = now, nil, namesakes{of: map[string][]arm.ID{}, listed: began}
+		state.Answered, state.Refused, state.names = now, nil, namesakes{vms: map[string][]arm.ID{}, listed: began}
 		for _, vm := range vms {
 			id, ok := arm.Parse(vm.ID)
 			if ok {
@@ -96,8 +96,8 @@ func (p *Powers) Take(vms []calls.VM, began, now time.Time, wanted map[string]bo
 				continue
 			}
 			key := id.Key()
-			if power := powerOf(vm.Properties.InstanceView.Statuses); state.Of[key] != power {
-				state.Of[key] = power
+			if power := powerOf(vm.Properties.InstanceView.Statuses); state.States[key] != power {
+				state.States[key] = power
 				changed[key] = true
 			}
 		}
@@ -110,42 +110,43 @@ const MaxMoved = 5
 
 // namesakes are the VMs of a subscription that have the names of machines' VMs, in any group, as its list of states shows them.
 type namesakes struct {
-	of     map[string][]arm.ID
+	vms    map[string][]arm.ID
 	listed time.Time // when the list began; zero if there is none yet
 }
 
-// take takes over a VM of a list, if a machine's has its name, and as many as a search looks at.
+// take takes over a VM of a list if a machine's VM has its name, up to as many as a search looks at.
 func (n *namesakes) take(id arm.ID, wanted map[string]bool) {
 	name := strings.ToLower(id.Name())
-	if wanted[name] && len(n.of[name]) < MaxMoved+2 { // one is at its place, and one is too many
-		n.of[name] = append(n.of[name], id)
+	if wanted[name] && len(n.vms[name]) < MaxMoved+2 { // one is at its place, and one is too many
+		n.vms[name] = append(n.vms[name], id)
 	}
 }
 
-// Others are the VMs of the name of one in other groups, whether the list has that one at its place, too, and when it began.
-func (p *Powers) Others(vm arm.ID) (others []arm.ID, home bool, listed time.Time) {
+// Namesakes are the VMs in other groups that have the name of a VM. home reports whether the list has that VM at its place, too,
+// and listed is when the list began.
+func (p *Powers) Namesakes(vm arm.ID) (found []arm.ID, home bool, listed time.Time) {
 	p.Do(func(state *PowerState) {
 		listed = state.names.listed
-		for _, id := range state.names.of[strings.ToLower(vm.Name())] {
+		for _, id := range state.names.vms[strings.ToLower(vm.Name())] {
 			if id.Key() == vm.Key() {
 				home = true
 			} else {
-				others = append(others, id)
+				found = append(found, id)
 			}
 		}
 	})
-	return others, home, listed
+	return found, home, listed
 }
 
-// SearchSoon has the watch ask for the list of the subscription, for all machines whose VMs are missing.
+// SearchSoon makes the watch ask for the list of the subscription, for all machines whose VMs are missing.
 func (p *Powers) SearchSoon(now time.Time) {
 	p.Do(func(state *PowerState) {
-		at := state.began.Add(WhileBusy)
-		if at.Before(now) {
-			at = now
+		due := state.began.Add(WhileBusy)
+		if due.Before(now) {
+			due = now
 		}
-		if state.Due.After(at) {
-			state.Due = at
+		if state.Due.After(due) {
+			state.Due = due
 		}
 	})
 }

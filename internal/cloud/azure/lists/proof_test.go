@@ -33,7 +33,7 @@ func TestIsProved(t *testing.T) {
 	m, disk := blueMachine(), blueGroup.Disk("win-1-os")
 	foreign := blueMark()
 	foreign.Cluster.Manager = "elsewhere"
-	recorded := belongings.With(infrav1.AzureRecord{}, m, blueNIC, blueID)
+	recorded := belongings.Add(infrav1.AzureRecord{}, m, blueNIC, blueID)
 	for name, c := range map[string]struct {
 		of     Remnant
 		with   arm.ID // the VM that it was seen with
@@ -62,7 +62,7 @@ func TestLeftOfAMachine(t *testing.T) {
 	for i, name := range []string{"win-1-node-a", "win-1-node-b", "win-1-node-c", "strangers"} {
 		id := blueGroup.Adapter(name)
 		since := blueNoon.Add([]time.Duration{20, 10, 30, 0}[i])
-		s.Remnants[name] = Remnant{ID: id, Remnant: next.Remnant{ID: name, Since: since}}
+		s.Remnants[name] = Remnant{ID: id, Remnant: next.Remnant{ID: name, FirstSeen: since}}
 	}
 	for range 20 { // in any order of the map
 		expect.Same(t, "first", "win-1-node-b", s.Left(m, infrav1.AzureRecord{}, blueNoon).ID)

@@ -15,12 +15,12 @@ import (
 // Scope is a resource group with machines of ours, as the lists show it. Lists lag: they are evidence of what is there only. Its
 // methods lock it; those of its State need Do.
 type Scope struct {
-	Where
+	Place
 	guarded[State]
 }
 
-// Where is the group, and its subscription. It never changes.
-type Where struct {
+// Place is the group, and its subscription. It never changes.
+type Place struct {
 	Group arm.ID
 	Key   string // of the group
 	Power *Powers
@@ -28,9 +28,9 @@ type Where struct {
 
 // State is what is known of a group.
 type State struct {
-	Where
+	Place
 	Listing   bool
-	Powered   bool                // Azure has answered whether VMs run since we know the group, whatever it said
+	Powered   bool                // Azure has answered whether VMs run since the group was added, even with an error
 	VMs       map[string]Record   // by name
 	Listed    time.Time           // when the last good list began
 	Missed    next.Missed         // answers that the group does not exist
@@ -41,9 +41,9 @@ type State struct {
 	Parts     map[string][]Part // of VMs, by their keys
 	seenWith  map[string]seenVM // machines' VMs, by the keys of what this process saw with them
 	Used      map[string]bool   // VMs that an adapter or disk belongs to, by name
-	// When the last sweep began, and the last one whose lists were read.
+	// When the last sweep began, and when the last one began whose lists were read.
 	SweepBegan, Swept time.Time
-	// The watch: when each list is due, and whether all machines are to be woken because one failed.
+	// For the watch: when each list is due, and whether all machines must be woken because one list failed.
 	Due              [3]time.Time
 	Failed, Reported bool
 	// Refused is why adapters and disks cannot be listed or removed: the identity lacks a right.
@@ -66,36 +66,36 @@ const (
 	IdlePowers = time.Minute
 )
 
-func newScope(at Where) *Scope {
-	s := &Scope{Where: at}
+func newScope(place Place) *Scope {
+	s := &Scope{Place: place}
 	s.value = State{
-		Where: at, VMs: map[string]Record{}, Addresses: map[string][]string{}, Remnants: map[string]Remnant{},
+		Place: place, VMs: map[string]Record{}, Addresses: map[string][]string{}, Remnants: map[string]Remnant{},
 		Refused: map[string]*cloud.Error{},
 	}
 	return s
 }
 
-// AwaitsPowers says that it is not known yet of any VM of the group whether it runs.
+// AwaitsPowers reports whether Azure has not answered yet which VMs of the group run.
 func (s *Scope) AwaitsPowers() (awaits bool) {
 	s.Do(func(state *State) { awaits = !state.Powered })
 	return awaits
 }
 
 // NotePowers notes that Azure has answered which VMs of a subscription run.
-func (s *Scope) NotePowers(of *Powers) {
-	s.Do(func(state *State) { state.Powered = state.Powered || s.Power == of })
+func (s *Scope) NotePowers(powers *Powers) {
+	s.Do(func(state *State) { state.Powered = state.Powered || s.Power == powers })
 }
 
-// Unlisted says that there was no good list yet.
+// Unlisted reports whether there was no good list yet.
 func (s *Scope) Unlisted() (unlisted bool) {
 	s.Do(func(state *State) { unlisted = state.Listed.IsZero() })
 	return unlisted
 }
 
-// Begin says whether who asks may list the VMs; if not, another one does.
-func (s *Scope) Begin() (may bool) {
-	s.Do(func(state *State) { may, state.Listing = !state.Listing, true })
-	return may
+// Begin reports whether the caller may list the VMs; if not, another caller does.
+func (s *Scope) Begin() (ok bool) {
+	s.Do(func(state *State) { ok, state.Listing = !state.Listing, true })
+	return ok
 }
 
 // End takes over the list that began, or why there is none, and returns the keys of the machines whose VMs changed.
@@ -118,34 +118,34 @@ func (s *Scope) End(vms []calls.VM, answer calls.Answer, began time.Time, keysOf
 	return changed, err
 }
 
-// MayMiss says that an answer that the group does not exist is the first one, or not at once with the last.
-func (s *Scope) MayMiss(now time.Time) (may bool) {
-	s.Do(func(state *State) { may = now.Sub(state.Missed.Last) >= WhileBusy })
-	return may
+// MayMiss reports whether an answer that the group does not exist is the first one, or comes long enough after the last.
+func (s *Scope) MayMiss(now time.Time) (ok bool) {
+	s.Do(func(state *State) { ok = now.Sub(state.Missed.Latest) >= WhileBusy })
+	return ok
 }
 
 // Miss counts an answer that the group does not exist.
 func (s *Scope) Miss(now time.Time) {
-	s.Do(func(state *State) { state.Missed = state.Missed.Again(now) })
+	s.Do(func(state *State) { state.Missed = state.Missed.Add(now) })
 }
 
 // take takes over a list, and returns the keys of the machines whose VMs changed.
 func (s *State) take(vms []calls.VM, began time.Time, keysOf KeysOf) (changed []cloud.Key) {
-	now := map[string]Record{}
+	current := map[string]Record{}
 	for _, vm := range vms {
 		if r, ok := RecordOf(vm); ok && r.ID.Parent().Key() == s.Key {
-			now[r.Name] = r
-			if was, known := s.VMs[r.Name]; !known || !was.same(r) {
+			current[r.Name] = r
+			if previous, found := s.VMs[r.Name]; !found || !previous.equal(r) {
 				changed = append(changed, keysOf(r)...)
 			}
 		}
 	}
-	for name, was := range s.VMs {
-		if _, there := now[name]; !there {
-			changed = append(changed, keysOf(was)...)
+	for name, previous := range s.VMs {
+		if _, found := current[name]; !found {
+			changed = append(changed, keysOf(previous)...)
 		}
 	}
-	s.VMs, s.Listed = now, began
+	s.VMs, s.Listed = current, began
 	return changed
 }
 
@@ -156,36 +156,36 @@ func (s *Scope) TakeAddresses(adapters []calls.Resource, keysOf KeysOf) (changed
 }
 
 func (s *State) takeAddresses(adapters []calls.Resource, keysOf KeysOf) (changed []cloud.Key) {
-	now := map[string][]string{}
-	for _, one := range adapters {
-		for _, ip := range one.Properties.IPConfigurations {
+	current := map[string][]string{}
+	for _, adapter := range adapters {
+		for _, ip := range adapter.Properties.IPConfigurations {
 			if address := ip.Properties.PrivateIPAddress; address != "" {
-				key := strings.ToLower(one.ID)
-				now[key] = append(now[key], cloud.Clean(address, 64))
+				key := strings.ToLower(adapter.ID)
+				current[key] = append(current[key], cloud.Clean(address, 64))
 			}
 		}
 	}
-	before := s.Addresses
-	s.Addresses = now
+	previous := s.Addresses
+	s.Addresses = current
 	for _, r := range s.VMs {
-		if !slices.Equal(r.Addresses(before), r.Addresses(now)) {
+		if !slices.Equal(r.Addresses(previous), r.Addresses(current)) {
 			changed = append(changed, keysOf(r)...)
 		}
 	}
 	return changed
 }
 
-// LacksAddress says that a VM of ours runs and its address is not known.
+// LacksAddress reports whether a VM of ours runs and its address is unknown.
 func (s *Scope) LacksAddress(keysOf KeysOf) (lacks bool) {
 	s.Do(func(state *State) {
 		for _, r := range state.VMs {
-			lacks = lacks || !r.addressed(state.Addresses) && s.Power.Get(r.Key) == next.On && len(keysOf(r)) > 0
+			lacks = lacks || !r.addressed(state.Addresses) && s.Power.Get(r.Key) == next.PoweredOn && len(keysOf(r)) > 0
 		}
 	})
 	return lacks
 }
 
-// Changes says that a VM of ours is being made or removed.
+// Changes reports whether a VM of ours is being made or removed.
 func (s *Scope) Changes(keysOf KeysOf) (changes bool) {
 	s.Do(func(state *State) {
 		for _, r := range state.VMs {
@@ -195,8 +195,8 @@ func (s *Scope) Changes(keysOf KeysOf) (changes bool) {
 	return changes
 }
 
-// Known are the machines whose VMs the lists have.
-func (s *Scope) Known(keysOf KeysOf) (keys []cloud.Key) {
+// Machines are the machines whose VMs the lists have.
+func (s *Scope) Machines(keysOf KeysOf) (keys []cloud.Key) {
 	s.Do(func(state *State) {
 		for _, r := range state.VMs {
 			keys = append(keys, keysOf(r)...)
@@ -206,15 +206,15 @@ func (s *Scope) Known(keysOf KeysOf) (keys []cloud.Key) {
 }
 
 // Latest is the VM as the later of list and look has it.
-func (s *Scope) Latest(name string, of Look) (r *Record) {
-	s.Do(func(state *State) { r = state.Latest(name, of) })
+func (s *Scope) Latest(name string, look Look) (r *Record) {
+	s.Do(func(state *State) { r = state.Latest(name, look) })
 	return r
 }
 
 // Latest is the VM as the later of list and look has it.
-func (s *State) Latest(name string, of Look) *Record {
-	if of.At.After(s.Listed) {
-		return of.Record
+func (s *State) Latest(name string, look Look) *Record {
+	if look.Began.After(s.Listed) {
+		return look.Record
 	}
 	if r, ok := s.VMs[name]; ok {
 		return &r
@@ -222,46 +222,49 @@ func (s *State) Latest(name string, of Look) *Record {
 	return nil
 }
 
-// IsDue says whether a list is due, and has it due again after a pause. Of a busy group it is due before a longer pause ends.
-func (s *Scope) IsDue(of List, now time.Time, pause time.Duration, busy bool) (due bool) {
+// IsDue reports whether a list is due. If so, it is due again after the pause. In a busy group, a list that waits for a longer
+// pause is due at once.
+func (s *Scope) IsDue(list List, now time.Time, pause time.Duration, busy bool) (due bool) {
 	s.Do(func(state *State) {
-		if busy && state.Due[of].After(now.Add(2*WhileBusy)) {
-			state.Due[of] = now
+		if busy && state.Due[list].After(now.Add(2*WhileBusy)) {
+			state.Due[list] = now
 		}
-		if due = !now.Before(state.Due[of]); due {
-			state.Due[of] = now.Add(pause)
+		if due = !now.Before(state.Due[list]); due {
+			state.Due[list] = now.Add(pause)
 		}
 	})
 	return due
 }
 
-// Postpone has a list due at another time.
-func (s *Scope) Postpone(of List, until time.Time) {
-	s.Do(func(state *State) { state.Due[of] = until })
+// Postpone makes a list due at another time.
+func (s *Scope) Postpone(list List, due time.Time) {
+	s.Do(func(state *State) { state.Due[list] = due })
 }
 
-// IsReportable says that the list which the first machine asked for is good enough to tell of all VMs.
-func (s *Scope) IsReportable(now time.Time) (tellable bool) {
+// IsReportable reports whether the list that the first machine asked for is good enough to report all VMs from it.
+func (s *Scope) IsReportable(now time.Time) (reportable bool) {
 	s.Do(func(state *State) {
-		tellable = !state.Reported && !state.Failed && !state.Listed.IsZero() && now.Sub(state.Listed) < IdlePowers
+		reportable = !state.Reported && !state.Failed && !state.Listed.IsZero() && now.Sub(state.Listed) < IdlePowers
 	})
-	return tellable
+	return reportable
 }
 
-// Report notes that the watch reports this list, and returns whether it has to report all VMs: it is the first list, or the first
+// Report notes that the watch reports this list, and returns whether it must report all VMs: it is the first list, or the first
 // good one.
-func (s *Scope) Report() (all bool) {
-	s.Do(func(state *State) { all, state.Reported, state.Failed = !state.Reported || state.Failed, true, false })
-	return all
+func (s *Scope) Report() (complete bool) {
+	s.Do(func(state *State) {
+		complete, state.Reported, state.Failed = !state.Reported || state.Failed, true, false
+	})
+	return complete
 }
 
-// IsReported says that the watch has reported all VMs.
-func (s *Scope) IsReported() (told bool) {
-	s.Do(func(state *State) { told = state.Reported })
-	return told
+// IsReported reports whether the watch has reported all VMs.
+func (s *Scope) IsReported() (reported bool) {
+	s.Do(func(state *State) { reported = state.Reported })
+	return reported
 }
 
-// Restart has a new watch report all VMs.
+// Restart makes a new watch report all VMs.
 func (s *Scope) Restart() {
 	s.Do(func(state *State) { state.Reported = false })
 }

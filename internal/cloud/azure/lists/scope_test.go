@@ -49,7 +49,7 @@ func TestTakeOver(t *testing.T) {
 	} {
 		at := blueNoon.Add(time.Duration(len(step.vms)))
 		expect.Same(t, step.name+": woken", step.woken, names(stateIn(s).take(step.vms, at, ofMarks)))
-		expect.Same(t, step.name+": known", step.known, names(s.Known(ofMarks)))
+		expect.Same(t, step.name+": known", step.known, names(s.Machines(ofMarks)))
 		expect.Same(t, step.name+": time", at, stateIn(s).Listed)
 	}
 }
@@ -70,7 +70,7 @@ func TestAddressesOfAdapters(t *testing.T) {
 		return []calls.Resource{one}
 	}
 	expect.Same(t, "off: it lacks none", false, s.LacksAddress(ofMarks))
-	powersIn(s.Power).Of["a"] = next.On
+	powersIn(s.Power).States["a"] = next.PoweredOn
 	expect.Same(t, "on: it lacks one", true, s.LacksAddress(ofMarks))
 	for _, step := range []struct {
 		name  string
@@ -134,12 +134,12 @@ func TestLatest(t *testing.T) {
 		of   Look
 		want string
 	}{
-		"no look": {Look{}, "list"}, "an earlier look": {Look{At: blueNoon.Add(-1), Record: &Record{Zone: "look"}}, "list"},
-		"at the same time": {Look{At: blueNoon, Record: &Record{Zone: "look"}}, "list"},
-		"a later look":     {Look{At: blueNoon.Add(1), Record: &Record{Zone: "look"}}, "look"},
+		"no look": {Look{}, "list"}, "an earlier look": {Look{Began: blueNoon.Add(-1), Record: &Record{Zone: "look"}}, "list"},
+		"at the same time": {Look{Began: blueNoon, Record: &Record{Zone: "look"}}, "list"},
+		"a later look":     {Look{Began: blueNoon.Add(1), Record: &Record{Zone: "look"}}, "look"},
 	} {
 		expect.Same(t, name, c.want, s.Latest("win-1", c.of).Zone)
 	}
-	expect.Same(t, "a later look that found none", true, s.Latest("win-1", Look{At: blueNoon.Add(1)}) == nil)
+	expect.Same(t, "a later look that found none", true, s.Latest("win-1", Look{Began: blueNoon.Add(1)}) == nil)
 	expect.Same(t, "another name", true, s.Latest("win-2", Look{}) == nil)
 }

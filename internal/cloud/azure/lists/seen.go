@@ -30,7 +30,7 @@ type Record struct {
 	Adapters  []string // their keys
 	Disks     []string // their keys
 	Original  bool     // the marks were made for this VM, and are no copy
-	VMID      string   // Azure's own, in lower case; empty if it did not say
+	VMID      string   // Azure's own, in lower case; empty if it gave none
 	Digest    string   // of the user data with which it was made
 }
 
@@ -38,32 +38,32 @@ type Record struct {
 const maxAdapters = 8
 
 // RecordOf reads a VM; false if Azure's answer has no valid ID.
-func RecordOf(of calls.VM) (Record, bool) {
-	id, ok := arm.Parse(of.ID)
-	if !ok || !id.Is("Microsoft.Compute/virtualMachines") {
+func RecordOf(vm calls.VM) (Record, bool) {
+	id, ok := arm.Parse(vm.ID)
+	if !ok || !id.HasType("Microsoft.Compute/virtualMachines") {
 		return Record{}, false
 	}
 	r := Record{ID: id, Key: id.Key(), Name: strings.ToLower(id.Name())}
-	r.Mark = arm.ReadMark(of.Tags)
-	r.Mark.Name, r.Original, r.Digest = r.Name, arm.Original(r.Mark, id), arm.ReadDigest(of.Tags)
-	if len(of.Zones) > 0 {
-		r.Zone = cloud.Clean(of.Zones[0], 64)
+	r.Mark = arm.ReadMark(vm.Tags)
+	r.Mark.Name, r.Original, r.Digest = r.Name, arm.Original(r.Mark, id), arm.ReadDigest(vm.Tags)
+	if len(vm.Zones) > 0 {
+		r.Zone = cloud.Clean(vm.Zones[0], 64)
 	}
-	if p := of.Properties; p != nil {
+	if p := vm.Properties; p != nil {
 		r.VMID = arm.UUID(p.VMID)
 		r.Size = cloud.Clean(p.HardwareProfile.VMSize, 64)
 		r.Image = cloud.Clean(p.StorageProfile.ImageReference.ExactVersion, 64)
 		r.Evictable = strings.EqualFold(p.Priority, string(infrav1.AzurePrioritySpot)) &&
 			strings.EqualFold(p.EvictionPolicy, string(infrav1.AzureEvictionDeallocate))
 		r.State = stateOf(p.ProvisioningState)
-		for _, one := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
-			if id, ok := arm.Parse(one.ID); ok {
+		for _, adapter := range p.NetworkProfile.NetworkInterfaces[:min(len(p.NetworkProfile.NetworkInterfaces), maxAdapters)] {
+			if id, ok := arm.Parse(adapter.ID); ok {
 				r.Adapters = append(r.Adapters, id.Key())
 			}
 		}
 		data := p.StorageProfile.DataDisks
-		for _, one := range append(data[:min(len(data), belongings.MaxDisks)], p.StorageProfile.OSDisk) {
-			if id, ok := arm.Parse(one.ManagedDisk.ID); ok {
+		for _, disk := range append(data[:min(len(data), belongings.MaxDisks)], p.StorageProfile.OSDisk) {
+			if id, ok := arm.Parse(disk.ManagedDisk.ID); ok {
 				r.Disks = append(r.Disks, id.Key())
 			}
 		}
@@ -80,36 +80,36 @@ func stateOf(text string) next.ProvisioningState {
 	return next.Succeeded
 }
 
-// same says that nothing has changed that is told of a VM.
-func (r Record) same(other Record) bool {
-	return r.Mark == other.Mark && r.Digest == other.Digest && r.State == other.State && r.Zone == other.Zone &&
-		r.Size == other.Size && r.Image == other.Image && r.VMID == other.VMID && r.Evictable == other.Evictable &&
-		slices.Equal(r.Adapters, other.Adapters) && slices.Equal(r.Disks, other.Disks)
+// equal reports whether nothing has changed that is reported of a VM.
+func (r Record) equal(previous Record) bool {
+	return r.Mark == previous.Mark && r.Digest == previous.Digest && r.State == previous.State && r.Zone == previous.Zone &&
+		r.Size == previous.Size && r.Image == previous.Image && r.VMID == previous.VMID && r.Evictable == previous.Evictable &&
+		slices.Equal(r.Adapters, previous.Adapters) && slices.Equal(r.Disks, previous.Disks)
 }
 
-// Has says that a resource is the VM's, as the VM itself says.
-func (r *Record) Has(id arm.ID) bool {
+// Owns reports whether a resource is one that the VM itself names as its own.
+func (r *Record) Owns(id arm.ID) bool {
 	return r != nil && (slices.Contains(r.Adapters, id.Key()) || slices.Contains(r.Disks, id.Key()))
 }
 
 // Addresses are those of its adapters.
-func (r Record) Addresses(of map[string][]string) (all []string) {
+func (r Record) Addresses(byAdapter map[string][]string) (addresses []string) {
 	for _, adapter := range r.Adapters {
-		all = append(all, of[adapter]...)
+		addresses = append(addresses, byAdapter[adapter]...)
 	}
-	return all
+	return addresses
 }
 
-func (r Record) addressed(of map[string][]string) bool {
-	return slices.ContainsFunc(r.Adapters, func(adapter string) bool { return len(of[adapter]) > 0 })
+func (r Record) addressed(byAdapter map[string][]string) bool {
+	return slices.ContainsFunc(r.Adapters, func(adapter string) bool { return len(byAdapter[adapter]) > 0 })
 }
 
-// Shown is what says whose it is.
+// Shown is the evidence of whose VM it is.
 func (r Record) Shown(m cloud.Machine) next.Shown {
 	return next.Shown{VMID: r.VMID, Marked: arm.Belongs(m, r.Mark), MadeFor: r.Mark.Cluster, Digest: r.Digest}
 }
 
-// Sight is what is decided from.
+// Sight is the VM as decisions need it.
 func (r Record) Sight(m cloud.Machine, power next.Power, addresses []string) *next.Sight {
 	s := &next.Sight{
 		State: r.State, Power: power, Evictable: r.Evictable,
@@ -134,15 +134,15 @@ func powerOf(statuses []calls.Status) next.Power {
 			continue
 		}
 		switch power := next.Power(code[len(powerCode):]); power {
-		case next.On, next.Stopped, next.Deallocated:
+		case next.PoweredOn, next.Stopped, next.Deallocated:
 			return power
 		}
 	}
 	return ""
 }
 
-// WhyOf reads from a view why a VM failed.
-func WhyOf(statuses []calls.Status) fault.Verdict {
+// VerdictOf reads from a view why a VM failed.
+func VerdictOf(statuses []calls.Status) fault.Verdict {
 	for _, status := range statuses {
 		if a, ok := fault.OfView(status.Code, status.Message); ok {
 			return fault.Judge(a)
@@ -153,6 +153,6 @@ func WhyOf(statuses []calls.Status) fault.Verdict {
 
 // Look is what a look or an answer showed of a VM; no record means that it was not there.
 type Look struct {
-	At     time.Time
+	Began  time.Time
 	Record *Record
 }

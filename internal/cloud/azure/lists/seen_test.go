@@ -32,7 +32,7 @@ func TestSame(t *testing.T) {
 	whole := Record{
 		Mark: blueMark(), State: next.Succeeded, Zone: "1", Size: "D2", Image: "1.2.3", Evictable: true, Adapters: []string{"a"},
 	}
-	expect.Same(t, "nothing new", true, whole.same(whole))
+	expect.Same(t, "nothing new", true, whole.equal(whole))
 	for name, change := range map[string]func(*Record){
 		"mark": func(r *Record) { r.Mark.Name = "x" }, "state": func(r *Record) { r.State = next.Failed },
 		"zone": func(r *Record) { r.Zone = "2" }, "size": func(r *Record) { r.Size = "D4" },
@@ -41,7 +41,7 @@ func TestSame(t *testing.T) {
 	} {
 		other := whole
 		change(&other)
-		expect.Same(t, name, false, whole.same(other))
+		expect.Same(t, name, false, whole.equal(other))
 	}
 }
 
@@ -64,7 +64,7 @@ func TestEvictable(t *testing.T) {
 // TestPowerOf: the first power state that decides, among the statuses of a VM; a state of another kind is none.
 func TestPowerOf(t *testing.T) {
 	for text, want := range map[string]next.Power{
-		"PowerState/running": next.On, "x powerstate/STOPPED": next.Stopped, "PowerState/starting": "", "": "",
+		"PowerState/running": next.PoweredOn, "x powerstate/STOPPED": next.Stopped, "PowerState/starting": "", "": "",
 		"ProvisioningState/succeeded PowerState/deallocated": next.Deallocated, "otherstate/running": "",
 		"PowerState/stopping PowerState/stopped": next.Stopped,
 	} {

@@ -13,8 +13,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
 
-// OldEnough is how long an adapter, disk or public IP must have been of no use before it is removed, and how long nobody must
-// have asked for a machine that is to be removed before it counts as let go by hand.
+// OldEnough is how long an adapter, disk or public IP must have been of no use before it is removed. It is also how long a
+// machine that is to be removed must not have been asked for before it counts as let go by hand.
 const OldEnough = 10 * time.Minute
 
 // Sweeping is what a sweep has read already while it waits for its next list. A list that was read is not nil.
@@ -26,136 +26,139 @@ type Sweeping struct {
 // SearchEvery is how often machines that are removed may have the lists asked for.
 const SearchEvery = 30 * time.Second
 
-// SweepSoon has the watch ask for the lists, for all machines that wait for them.
+// SweepSoon makes the watch ask for the lists, for all machines that wait for them.
 func (s *Scope) SweepSoon() {
 	s.Do(func(state *State) {
-		if at := state.SweepBegan.Add(SearchEvery); state.Due[Remnants].After(at) {
-			state.Due[Remnants] = at
+		if due := state.SweepBegan.Add(SearchEvery); state.Due[Remnants].After(due) {
+			state.Due[Remnants] = due
 		}
 	})
 }
 
 // BeginSweep goes on with the sweep that waits for its next list, or begins one.
-func (s *Scope) BeginSweep(now time.Time) (at Sweeping) {
+func (s *Scope) BeginSweep(now time.Time) (sweep Sweeping) {
 	s.Do(func(state *State) {
-		at, state.Sweeping = state.Sweeping, Sweeping{}
-		if at.Adapters == nil {
-			at.Began, state.SweepBegan = now, now
+		sweep, state.Sweeping = state.Sweeping, Sweeping{}
+		if sweep.Adapters == nil {
+			sweep.Began, state.SweepBegan = now, now
 		}
 	})
-	return at
+	return sweep
 }
 
 // KeepSweep keeps what a sweep has read until its next list can be had.
-func (s *Scope) KeepSweep(at Sweeping) {
-	s.Do(func(state *State) { state.Sweeping = at })
+func (s *Scope) KeepSweep(sweep Sweeping) {
+	s.Do(func(state *State) { state.Sweeping = sweep })
 }
 
 // EndSweep notes that all lists of a sweep were read.
-func (s *Scope) EndSweep(at Sweeping) {
-	s.Do(func(state *State) { state.Swept = at.Began })
+func (s *Scope) EndSweep(sweep Sweeping) {
+	s.Do(func(state *State) { state.Swept = sweep.Began })
 }
 
-// HasPublic says that public IPs may be there which belong to machines: one wants one, or an adapter with marks has one. No other
-// group is asked for them, so nobody else needs the right.
-func (s *Scope) HasPublic(adapters []calls.Resource) (has bool) {
+// HasPublic reports whether there may be public IPs of machines: a machine wants one, or an adapter with marks has one. No other
+// group is asked for them, so that no other identity needs the right.
+func (s *Scope) HasPublic(adapters []calls.Resource) (found bool) {
 	s.Do(func(state *State) {
-		state.Public = state.Public || slices.ContainsFunc(adapters, func(one calls.Resource) bool {
-			return one.Public() && arm.ReadMark(one.Tags).ProviderID != ""
+		state.Public = state.Public || slices.ContainsFunc(adapters, func(adapter calls.Resource) bool {
+			return adapter.Public() && arm.ReadMark(adapter.Tags).ProviderID != ""
 		})
-		has = state.Public
+		found = state.Public
 	})
-	return has
+	return found
 }
 
 // TakeRemnants takes over what nothing uses, and what belongs to VMs.
-func (s *Scope) TakeRemnants(at Sweeping, now time.Time) {
-	s.Do(func(state *State) { state.takeRemnants(at, now) })
+func (s *Scope) TakeRemnants(sweep Sweeping, now time.Time) {
+	s.Do(func(state *State) { state.takeRemnants(sweep, now) })
 }
 
-func (s *State) takeRemnants(at Sweeping, now time.Time) {
-	s.takeParts(at)
+func (s *State) takeRemnants(sweep Sweeping, now time.Time) {
+	s.takeParts(sweep)
 	found, used := map[string]Remnant{}, map[string]bool{}
-	for _, one := range slices.Concat(at.Adapters, at.Disks, at.Public) {
-		if vm, ok := arm.Parse(one.User()); ok {
+	for _, resource := range slices.Concat(sweep.Adapters, sweep.Disks, sweep.Public) {
+		if vm, ok := arm.Parse(resource.User()); ok {
 			used[strings.Clone(strings.ToLower(vm.Name()))] = true
 		}
-		id, ok := arm.Parse(one.ID)
-		if !ok || one.Attached() {
+		id, ok := arm.Parse(resource.ID)
+		if !ok || resource.Attached() {
 			continue
 		}
-		r := Remnant{ID: id, Mark: arm.ReadMark(one.Tags), UniqueID: one.UniqueID(), Remnant: next.Remnant{ID: id.String(), Since: now}}
-		if was, known := s.Remnants[id.Key()]; known && was.UniqueID == r.UniqueID {
-			r.Since, r.Looked = was.Since, was.Looked
+		r := Remnant{
+			ID: id, Mark: arm.ReadMark(resource.Tags), UniqueID: resource.UniqueID(),
+			Remnant: next.Remnant{ID: id.String(), FirstSeen: now},
+		}
+		if previous, ok := s.Remnants[id.Key()]; ok && previous.UniqueID == r.UniqueID {
+			r.FirstSeen, r.Looked = previous.FirstSeen, previous.Looked
 		}
 		found[id.Key()] = r
 	}
 	s.Remnants, s.Used = found, used
 }
 
-// What is done for all machines of a group, so that none is told at once if the identity may not do it.
+// Actions for all machines of a group: if the identity may not do one, no machine reports it at once.
 const (
 	AdapterList = "list of adapters"
 	DiskList    = "list of disks"
 	PublicList  = "list of public IPs"
 )
 
-// RemovalOf is how the removal of a thing is named in State.Refused.
+// RemovalOf is the name of a thing's removal in State.Refused.
 func RemovalOf(id arm.ID) string {
 	switch {
-	case id.Is("Microsoft.Compute/disks"):
+	case id.HasType("Microsoft.Compute/disks"):
 		return "removal of disks"
-	case id.Is("Microsoft.Network/publicIPAddresses"):
+	case id.HasType("Microsoft.Network/publicIPAddresses"):
 		return "removal of public IPs"
 	}
 	return "removal of adapters"
 }
 
-// NoteRefusal remembers that the identity lacks a right, until Azure says otherwise.
-func (s *Scope) NoteRefusal(what string, of calls.Answer) {
+// NoteRefusal remembers that the identity lacks the right to an action, until Azure lets it.
+func (s *Scope) NoteRefusal(action string, answer calls.Answer) {
 	s.Do(func(state *State) {
 		switch {
-		case of.Verdict == nil:
-			delete(state.Refused, what)
-		case of.Verdict.Lacks != "":
-			state.Refused[what] = of.Verdict.Error
+		case answer.Verdict == nil:
+			delete(state.Refused, action)
+		case answer.Verdict.Lacks != "":
+			state.Refused[action] = answer.Verdict.Error
 		}
 	})
 }
 
-// Refusal is the first of what the identity may not do.
+// Refusal is the first error about an action that the identity may not do.
 func (s *State) Refusal() *cloud.Error {
 	if err := s.Power.Refusal(); err != nil {
 		return err
 	}
-	for _, what := range slices.Sorted(maps.Keys(s.Refused)) {
-		return s.Refused[what]
+	for _, action := range slices.Sorted(maps.Keys(s.Refused)) {
+		return s.Refused[action]
 	}
 	return nil
 }
 
-// Hidden says that the identity may not list what a deletion may leave.
+// Hidden is the error if the identity may not list what a deletion may leave; nil if it may.
 func (s *State) Hidden() *cloud.Error {
 	return cmp.Or(s.Refused[AdapterList], s.Refused[DiskList], s.Refused[PublicList])
 }
 
-// IsRemnant says that a list, and no look since, showed it as of no use.
-func (s *Scope) IsRemnant(id arm.ID) (known bool) {
-	s.Do(func(state *State) { _, known = state.Remnants[id.Key()] })
-	return known
+// IsRemnant reports whether a list showed it as of no use, and no look since showed otherwise.
+func (s *Scope) IsRemnant(id arm.ID) (found bool) {
+	s.Do(func(state *State) { _, found = state.Remnants[id.Key()] })
+	return found
 }
 
 // Checked takes over what a look showed of a remnant: the list may have been late. Another resource that has got its name is
 // none, until a list shows it.
 func (s *Scope) Checked(id arm.ID, found calls.Resource, gone bool, now time.Time) {
 	s.Do(func(state *State) {
-		r, known := state.Remnants[id.Key()]
-		if known {
+		r, ok := state.Remnants[id.Key()]
+		if ok {
 			r.Looked = now
 			state.Remnants[id.Key()] = r
 		}
-		other := found.UniqueID() != "" && r.UniqueID != "" && found.UniqueID() != r.UniqueID
-		if gone || other || found.Attached() {
+		replaced := found.UniqueID() != "" && r.UniqueID != "" && found.UniqueID() != r.UniqueID
+		if gone || replaced || found.Attached() {
 			delete(state.Remnants, id.Key())
 		}
 	})

@@ -31,7 +31,7 @@ func TestTakeRemnants(t *testing.T) {
 	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk}, Public: []calls.Resource{ip}}, blueNoon.Add(time.Minute))
 	expect.Same(t, "remnants, later", 2, len(stateIn(s).Remnants))
 	one = stateIn(s).Remnants[blueGroup.Disk("d").Key()]
-	expect.Same(t, "since, and looked at", []time.Time{blueNoon, blueNoon.Add(1)}, []time.Time{one.Since, one.Looked})
+	expect.Same(t, "since, and looked at", []time.Time{blueNoon, blueNoon.Add(1)}, []time.Time{one.FirstSeen, one.Looked})
 	expect.Same(t, "none is used", 0, len(stateIn(s).Used))
 	s.TakeRemnants(Sweeping{}, blueNoon)
 	expect.Same(t, "nothing is left", 0, len(stateIn(s).Remnants))

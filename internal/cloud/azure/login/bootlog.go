@@ -29,12 +29,12 @@ func (p *Principal) BootLog(ctx context.Context, address string) ([]byte, error)
 	}
 	// The storage service knows no ranges that count from the end (learn.microsoft.com: "Specifying the range header for Blob
 	// service operations"), so the length is asked for first.
-	from := max(0, length-endOfLog)
-	log, _, err := p.storage.fetch(ctx, http.MethodGet, address, fmt.Sprintf("bytes=%d-%d", from, from+endOfLog-1))
+	start := max(0, length-endOfLog)
+	log, _, err := p.storage.fetch(ctx, http.MethodGet, address, fmt.Sprintf("bytes=%d-%d", start, start+endOfLog-1))
 	return log, err
 }
 
-// fetch asks a storage service. The length is what it says of it; below zero if it does not.
+// fetch asks a storage service. The length is the one that the service gives; below zero if it gives none.
 func (t *transport) fetch(ctx context.Context, method, address, span string) (content []byte, length int64, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 	if err != nil {
@@ -43,7 +43,7 @@ func (t *transport) fetch(ctx context.Context, method, address, span string) (co
 	if span != "" {
 		request.Header.Set("Range", span)
 	}
-	answer, err := t.do(request)
+	answer, err := t.send(request)
 	if quoting, ok := errors.AsType[*url.Error](err); ok {
 		return nil, 0, quoting.Err
 	}

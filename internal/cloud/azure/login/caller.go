@@ -12,14 +12,14 @@ import (
 // Caller is who a token is for, as Entra ID calls it. It is fit to be shown.
 type Caller struct{ Name, TenantID string }
 
-// Caller is who the last token was for: the name of a person, or else the client id of an app or managed identity. What nobody
-// says is empty. Only Azure may rely on a token, so this is for people alone.
+// Caller is who the last token was for: the name of a person, or else the client id of an app or managed identity. What the token
+// lacks is empty. Only Azure may rely on a token, so this is for people alone.
 func (p *Principal) Caller() Caller {
 	found := Caller{Name: p.ClientID, TenantID: p.TenantID}
 	if c, ok := p.Credential.(*credential); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		found = claimed(c.given.Token, found)
+		found = claimed(c.token.Token, found)
 	}
 	return Caller{Name: cloud.Clean(found.Name, maxClaim), TenantID: cloud.Clean(found.TenantID, maxClaim)}
 }

@@ -37,7 +37,7 @@ func TestCaller(t *testing.T) {
 	} {
 		p := &Principal{
 			ClientID: otherwise.Name, TenantID: otherwise.TenantID,
-			Credential: &credential{given: azcore.AccessToken{Token: c.token}},
+			Credential: &credential{token: azcore.AccessToken{Token: c.token}},
 		}
 		expect.Same(t, name, c.want, p.Caller())
 	}

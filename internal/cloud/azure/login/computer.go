@@ -26,8 +26,8 @@ const (
 // ownComputer is what a person's computer has: Azure's SDK tries the variables of the environment, its token for workload
 // identities, the managed identity of the computer, and who is logged in to Azure's programs. Client and tenant are those of the
 // environment: nothing of ours is handed on.
-func ownComputer(at clouds.Cloud) input {
-	return input{cloud: at, proof: placement.OwnComputer, source: ofComputer, client: os.Getenv(envClient)}
+func ownComputer(azure clouds.Cloud) input {
+	return input{cloud: azure, proof: placement.OwnComputer, source: ofComputer, client: os.Getenv(envClient)}
 }
 
 // cloudOfComputer is the cloud that the environment names by its authority; empty if it names none.
@@ -37,8 +37,8 @@ func cloudOfComputer() (string, error) {
 		return "", nil
 	}
 	for _, name := range []string{clouds.Public, clouds.USGovernment, clouds.China} {
-		of, _ := clouds.Book{}.Named(name)
-		if strings.EqualFold(strings.TrimSuffix(of.Authority, "/"), strings.TrimSuffix(host, "/")) {
+		candidate, _ := clouds.Book{}.Named(name)
+		if strings.EqualFold(strings.TrimSuffix(candidate.Authority, "/"), strings.TrimSuffix(host, "/")) {
 			return name, nil
 		}
 	}
@@ -47,7 +47,7 @@ func cloudOfComputer() (string, error) {
 }
 
 // chainTransport sends the proofs of a computer to the authority of the cloud, and asks for managed identities where the
-// environment says.
+// environment points.
 type chainTransport struct {
 	authority policy.Transporter
 	node      *transport
@@ -57,7 +57,7 @@ type chainTransport struct {
 // metadataHost is where a VM in Azure asks for its managed identities.
 const metadataHost = "169.254.169.254"
 
-// endpoints are the variables that say where managed identities are.
+// endpoints are the variables with the addresses of managed identities.
 var endpoints = []string{"IDENTITY_ENDPOINT", "MSI_ENDPOINT", "IMDS_ENDPOINT", "AZURE_POD_IDENTITY_AUTHORITY_HOST"}
 
 func newChainTransport(authority policy.Transporter) *chainTransport {
@@ -78,8 +78,8 @@ func (t *chainTransport) Do(r *http.Request) (*http.Response, error) {
 	return t.authority.Do(r)
 }
 
-// ofComputer says why a computer has no identity for Azure, or why Entra ID refuses the one it has.
-func (r refusals) ofComputer(err error, l *last) *cloud.Error {
+// ofComputer is the error if a computer has no identity for Azure, or if Entra ID refuses the one it has.
+func (r refusals) ofComputer(err error, l *outcome) *cloud.Error {
 	number := l.number()
 	_, tried := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	switch {
@@ -89,7 +89,7 @@ func (r refusals) ofComputer(err error, l *last) *cloud.Error {
 		return r.error(l)
 	case !tried:
 		return r.denied("this computer has no identity for Azure%s: run az login, or set %s, %s and %s; or add the Secret of the "+
-			"machine's identity to the files", azSays(err), envTenant, envClient, envSecret)
+			"machine's identity to the files", azMessage(err), envTenant, envClient, envSecret)
 	case l.status == http.StatusBadRequest:
 		return r.denied("this computer has no managed identity %s: correct %s, or unset it to use another of its identities",
 			cloud.Clean(r.client, maxName), envClient)
@@ -100,15 +100,15 @@ func (r refusals) ofComputer(err error, l *last) *cloud.Error {
 	return refused
 }
 
-// maxSaid is how much of the words of Azure's program is shown.
-const maxSaid = 160
+// maxMessage is how much of the message of Azure's program is shown.
+const maxMessage = 160
 
-// azSays is why Azure's own program gives no token, which only a person can mend. It is a program of that person's.
-func azSays(err error) string {
+// azMessage is why Azure's own program gives no token, which only a person can mend. It is a program of that person's.
+func azMessage(err error) string {
 	for line := range strings.Lines(err.Error()) {
-		said, found := strings.CutPrefix(strings.TrimSpace(line), "AzureCLICredential: ")
-		if found && !strings.Contains(said, "executable not found") {
-			return " (az says: " + cloud.Clean(said, maxSaid) + ")"
+		message, found := strings.CutPrefix(strings.TrimSpace(line), "AzureCLICredential: ")
+		if found && !strings.Contains(message, "executable not found") {
+			return " (az says: " + cloud.Clean(message, maxMessage) + ")"
 		}
 	}
 	return ""

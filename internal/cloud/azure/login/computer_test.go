@@ -22,27 +22,29 @@ func TestComputerIsRefused(t *testing.T) {
 	const tried = "DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:\n\tEnvironmentCredential: x\n\t"
 	for name, c := range map[string]struct {
 		err  error
-		last last
+		last outcome
 		kind cloud.Kind
 		says string
 	}{
-		"nobody": {errors.New(tried), last{}, cloud.Denied, "no identity for Azure: run az login, or set " + envTenant},
+		"nobody": {errors.New(tried), outcome{}, cloud.Denied, "no identity for Azure: run az login, or set " + envTenant},
 		"no az": {
-			errors.New(tried + "AzureCLICredential: executable not found on path"), last{}, cloud.Denied, "no identity for Azure: run",
+			errors.New(tried + "AzureCLICredential: executable not found on path"), outcome{}, cloud.Denied, "no identity for Azure: run",
 		},
 		"az is logged out": {
 			errors.New(tried + "AzureCLICredential: ERROR: Please run 'az login'\x1b[2J\n\tx"),
-			last{},
+			outcome{},
 			cloud.Denied,
 			"(az says: ERROR: Please run 'az login' [2J): run",
 		},
 		"a refusal of Entra ID": {
-			refused, last{status: http.StatusUnauthorized, content: []byte(`{"error_codes":[7000222]}`)}, cloud.Denied, "(AADSTS7000222)",
+			refused,
+			outcome{status: http.StatusUnauthorized, content: []byte(`{"error_codes":[7000222]}`)},
+			cloud.Denied, "(AADSTS7000222)",
 		},
 		"another managed identity": {
-			refused, last{status: http.StatusBadRequest}, cloud.Denied, "has no managed identity " + app + ": correct " + envClient,
+			refused, outcome{status: http.StatusBadRequest}, cloud.Denied, "has no managed identity " + app + ": correct " + envClient,
 		},
-		"no answer": {refused, last{err: errElsewhere}, cloud.Transient, "gives no token for this computer's environment"},
+		"no answer": {refused, outcome{err: errElsewhere}, cloud.Transient, "gives no token for this computer's environment"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := refusals{proof: placement.OwnComputer, client: app, cloud: clouds.Public, source: ofComputer}

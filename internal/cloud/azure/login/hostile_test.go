@@ -66,7 +66,7 @@ func (h *hostile) open(t *testing.T, wait time.Duration) *Principal {
 			cloud: p.Cloud, tenant: p.TenantID, client: p.ClientID, proof: p.Proof, secret: func() string { return "canary-secret" },
 		}
 		inner := expect.Got(in.credential(newTransport(p.Cloud.Hosts(), roots, limits{bytes: tokens.bytes, wait: wait})))(t)
-		p.Credential = &credential{inner: inner, of: p.refusals("")}
+		p.Credential = &credential{inner: inner, refusals: p.refusals("")}
 	}
 	return p
 }

@@ -91,7 +91,7 @@ func TestTokenIsReused(t *testing.T) {
 	}
 	expect.Same(t, "requests", int32(1), asked.Load())
 	c := p.Credential.(*credential)
-	c.at = c.at.Add(-reused - time.Second)
+	c.granted = c.granted.Add(-reused - time.Second)
 	expect.Got(c.GetToken(t.Context(), forARM))(t)
 	expect.Same(t, "requests after a while", int32(2), asked.Load())
 }

@@ -38,7 +38,7 @@ type Request struct {
 	Grant placement.Grant
 	// Secret is what the grant names; nil for a proof of the manager's own.
 	Secret map[string][]byte
-	// Cloud is the name of the AzureCluster's cloud, or empty. A Secret that says where its principal is wins.
+	// Cloud is the name of the AzureCluster's cloud, or empty. A Secret that names the place of its principal wins.
 	Cloud string
 	Book  clouds.Book
 }
@@ -49,7 +49,7 @@ type Principal struct {
 	TenantID, ClientID string
 	// Proof is never Manager: that one becomes what the environment gives.
 	Proof placement.Proof
-	// Source says where the proof is from, for logs and sentences.
+	// Source is where the proof is from, for logs and sentences.
 	Source string
 	// Credential gives tokens. Its errors are of type *cloud.Error.
 	Credential azcore.TokenCredential
@@ -69,7 +69,7 @@ func Open(r Request) (*Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Grant.At(in.cloud.Chosen(), r.Secret != nil); err != nil {
+	if err := r.Grant.AtEndpoint(in.cloud.Chosen(), r.Secret != nil); err != nil {
 		return nil, err
 	}
 	roots, err := trust(in.cloud)
@@ -86,7 +86,7 @@ func Open(r Request) (*Principal, error) {
 		// The SDK's words may quote what it was given.
 		return nil, rejected("the credentials in %s cannot be used: check tenantID, clientID and the certificate", in.source)
 	}
-	p.Credential = &credential{inner: inner, of: p.refusals(in.tokenFile)}
+	p.Credential = &credential{inner: inner, refusals: p.refusals(in.tokenFile)}
 	return p, nil
 }
 
@@ -105,15 +105,15 @@ func (r Request) read() (input, error) {
 			return input{}, err
 		}
 	}
-	at, ok := r.Book.Named(r.Cloud)
+	azure, ok := r.Book.Named(r.Cloud)
 	if !ok {
 		return input{}, unknownCloud(r.Cloud, r.Book)
 	}
-	if err := r.Grant.In(at.Name); err != nil {
+	if err := r.Grant.In(azure.Name); err != nil {
 		return input{}, err
 	}
-	in, err := r.own(at)
-	in.cloud = at
+	in, err := r.ambient(azure)
+	in.cloud = azure
 	return in, err
 }
 
@@ -128,7 +128,7 @@ type input struct {
 	tokenFile      string        // the manager's own
 }
 
-// digest tells proofs apart. What proves nothing by itself, such as a certificate without its key, does not count.
+// digest is different for different proofs. What proves nothing by itself, such as a certificate without its key, does not count.
 func (in input) digest() string {
 	switch in.proof {
 	case placement.ClientSecret:
@@ -140,8 +140,8 @@ func (in input) digest() string {
 	}
 }
 
-// Name is equal for equal principals in equal clouds with equal proofs, whoever named them. It is a secret, because it tells who
-// has the same proof.
+// Name is equal for equal principals in equal clouds with equal proofs, whoever named them. It is a secret, because it reveals
+// who has the same proof.
 func (p *Principal) Name() string {
 	return fmt.Sprintf("%q", []string{string(p.Proof), p.Cloud.Text(), p.TenantID, p.ClientID, p.proof()})
 }

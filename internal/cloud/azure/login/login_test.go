@@ -136,7 +136,8 @@ func TestWhoMaySendWhatWhere(t *testing.T) {
 	withSecret, withCert := map[string]string{keySecret: "s"}, map[string]string{keyCertificate: cert}
 	grants := []placement.Grant{
 		placement.OwnSecret(byTeam, "azure"), use(t, "ServicePrincipal", app), use(t, "ServicePrincipalCertificate", app),
-		use(t, "WorkloadIdentity", app), use(t, "UserAssignedMSI", app), expect.Got(placement.Own(byTeam, &placement.Allowed{}))(t),
+		use(t, "WorkloadIdentity", app), use(t, "UserAssignedMSI", app),
+		expect.Got(placement.OwnIdentity(byTeam, &placement.Allowed{}))(t),
 	}
 	const (
 		secretLab  = "ClientSecret@Lab"

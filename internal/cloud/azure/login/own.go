@@ -17,9 +17,9 @@ const (
 	envTokenFile   = "AZURE_FEDERATED_TOKEN_FILE"
 )
 
-// own is a proof of the manager's own.
-func (r Request) own(at clouds.Cloud) (input, error) {
-	in := input{cloud: at, tenant: r.Grant.TenantID, client: r.Grant.ClientID, proof: r.Grant.Proof}
+// ambient is a proof of the manager's own.
+func (r Request) ambient(azure clouds.Cloud) (input, error) {
+	in := input{cloud: azure, tenant: r.Grant.TenantID, client: r.Grant.ClientID, proof: r.Grant.Proof}
 	switch r.Grant.Proof {
 	case placement.WorkloadToken:
 		in.tokenFile, in.source = os.Getenv(envTokenFile), "the manager's token file ("+envTokenFile+")"
@@ -30,17 +30,17 @@ func (r Request) own(at clouds.Cloud) (input, error) {
 	case placement.ManagedIdentity:
 		in.source = "the managed identities of the manager's node"
 	case placement.OwnComputer:
-		return ownComputer(at), nil
+		return ownComputer(azure), nil
 	default:
-		return manager(at)
+		return manager(azure)
 	}
 	return in, in.checkOwn()
 }
 
 // manager takes the first that the environment gives: a client secret, a certificate, a federated token, a managed identity.
 // Nothing is tried, so that the answer is the same each time.
-func manager(at clouds.Cloud) (input, error) {
-	in := input{cloud: at, tenant: os.Getenv(envTenant), client: os.Getenv(envClient)}
+func manager(azure clouds.Cloud) (input, error) {
+	in := input{cloud: azure, tenant: os.Getenv(envTenant), client: os.Getenv(envClient)}
 	chosen := ""
 	for _, name := range []string{envSecret, envCertificate, envTokenFile} {
 		if os.Getenv(name) != "" {

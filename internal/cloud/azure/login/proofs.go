@@ -16,9 +16,9 @@ import (
 
 // credential makes the SDK's credential for a proof. The SDK does not ask Microsoft which authorities there are: the address book
 // knows them.
-func (in input) credential(by policy.Transporter) (azcore.TokenCredential, error) {
+func (in input) credential(sender policy.Transporter) (azcore.TokenCredential, error) {
 	options := policy.ClientOptions{
-		Cloud: in.cloud.Configuration(), Transport: by, Retry: policy.RetryOptions{MaxRetries: -1},
+		Cloud: in.cloud.Configuration(), Transport: sender, Retry: policy.RetryOptions{MaxRetries: -1},
 	}
 	switch in.proof {
 	case placement.ClientSecret:
@@ -36,7 +36,7 @@ func (in input) credential(by policy.Transporter) (azcore.TokenCredential, error
 			TenantID: in.tenant, ClientID: in.client, TokenFilePath: in.tokenFile,
 		})
 	case placement.OwnComputer:
-		options.Transport = newChainTransport(by)
+		options.Transport = newChainTransport(sender)
 		return azidentity.NewDefaultAzureCredential(
 			&azidentity.DefaultAzureCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
 	default:
@@ -70,11 +70,12 @@ const (
 	maxChain = 8
 )
 
-// take reads PEM, and PKCS#12 if there is a password for it. Whoever makes a PKCS#12 file says how long it takes to open, so that
-// one from a Secret is not opened.
+// take reads PEM, and PKCS#12 if there is a password for it. The maker of a PKCS#12 file decides how long it takes to open, so
+// that one from a Secret is not opened.
 func (in *input) take(content, password []byte) error {
-	wrong := func(what string) error {
-		return rejected("the certificate in %s %s: use PEM with a certificate and its RSA key that is not encrypted", in.source, what)
+	wrong := func(problem string) error {
+		return rejected("the certificate in %s %s: use PEM with a certificate and its RSA key that is not encrypted", in.source,
+			problem)
 	}
 	block, _ := pem.Decode(content)
 	switch {
@@ -93,20 +94,20 @@ func (in *input) take(content, password []byte) error {
 	if !ok {
 		return wrong("has a key that is not RSA, which Microsoft's library does not support")
 	}
-	own, ok := matching(chain, key)
+	index, ok := matching(chain, key)
 	switch {
 	case !ok:
 		return wrong("is not that of the key")
 	case len(chain) > maxChain:
 		return wrong("has too many others with it")
 	}
-	chain[0], chain[own] = chain[own], chain[0]
-	both := append(x509.MarshalPKCS1PrivateKey(key), chain[0].Raw...)
-	in.proof, in.pair = placement.Certificate, &pair{chain: chain, key: key, sum: sha256.Sum256(both)}
+	chain[0], chain[index] = chain[index], chain[0]
+	joined := append(x509.MarshalPKCS1PrivateKey(key), chain[0].Raw...)
+	in.proof, in.pair = placement.Certificate, &pair{chain: chain, key: key, sum: sha256.Sum256(joined)}
 	return nil
 }
 
-// slight says whether no key in PEM form is too large.
+// slight reports whether no key in PEM form is too large.
 func slight(content []byte) bool {
 	for {
 		var block *pem.Block

@@ -24,13 +24,13 @@ import (
 
 // credential gives tokens, and errors in our words.
 type credential struct {
-	inner azcore.TokenCredential
-	of    refusals
+	inner    azcore.TokenCredential
+	refusals refusals
 
-	mu    sync.Mutex
-	given azcore.AccessToken
-	what  string // it was given for
-	at    time.Time
+	mu      sync.Mutex
+	token   azcore.AccessToken
+	purpose string // it was given for
+	granted time.Time
 }
 
 // String hides the token.
@@ -39,7 +39,7 @@ func (*credential) String() string { return "[hidden]" }
 // GoString hides the token.
 func (*credential) GoString() string { return "[hidden]" }
 
-// reused is how long a token is used whatever it says of its own life: else each call would ask for one that has expired already.
+// reused is how long a token is used even if its own life is shorter: else each call would ask for one that has expired already.
 const reused = 30 * time.Second
 
 // maxToken is more than Entra ID's tokens have; ARM would not take the header of a longer one.
@@ -47,8 +47,8 @@ const maxToken = 32 << 10
 
 // GetToken is part of azcore.TokenCredential.
 func (c *credential) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	what := fmt.Sprint(options)
-	if token, ok := c.reuse(what); ok {
+	purpose := fmt.Sprint(options)
+	if token, ok := c.reuse(purpose); ok {
 		return token, nil
 	}
 	ctx, l := remember(ctx)
@@ -57,27 +57,27 @@ func (c *credential) GetToken(ctx context.Context, options policy.TokenRequestOp
 	case err != nil && ctx.Err() != nil:
 		return azcore.AccessToken{}, ctx.Err()
 	case err != nil:
-		return azcore.AccessToken{}, final{c.of.cause(err, l)}
+		return azcore.AccessToken{}, final{c.refusals.cause(err, l)}
 	case len(token.Token) > maxToken || strings.ContainsFunc(token.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return azcore.AccessToken{}, final{c.of.error(&last{err: errTooLarge})}
+		return azcore.AccessToken{}, final{c.refusals.error(&outcome{err: errTooLarge})}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.given, c.what, c.at = token, what, time.Now()
+	c.token, c.purpose, c.granted = token, purpose, time.Now()
 	return token, nil
 }
 
 // reuse is the token that was given a moment ago for the same.
-func (c *credential) reuse(what string) (azcore.AccessToken, bool) {
+func (c *credential) reuse(purpose string) (azcore.AccessToken, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.given, c.what == what && time.Since(c.at) < reused
+	return c.token, c.purpose == purpose && time.Since(c.granted) < reused
 }
 
-// final tells the SDK not to try again.
+// final is an error after which the SDK does not try again.
 type final struct{ err *cloud.Error }
 
-// NonRetriable is how the SDK knows.
+// NonRetriable marks it for the SDK.
 func (final) NonRetriable() {}
 
 // Error is that of the seam.
@@ -86,7 +86,7 @@ func (f final) Error() string { return f.err.Error() }
 // Unwrap is the error of the seam.
 func (f final) Unwrap() error { return f.err }
 
-// refusals says what errors mean for one principal.
+// refusals explains errors for one principal.
 type refusals struct {
 	proof             placement.Proof
 	client, tenant    string
@@ -102,21 +102,21 @@ func (p *Principal) refusals(tokenFile string) refusals {
 
 // When to ask again.
 const (
-	soon   = 15 * time.Second
-	slowly = 5 * time.Minute
-	late   = time.Hour
+	briefly = 15 * time.Second
+	slowly  = 5 * time.Minute
+	late    = time.Hour
 )
 
-// cause says why there is no token.
-func (r refusals) cause(err error, l *last) *cloud.Error {
+// cause is why there is no token.
+func (r refusals) cause(err error, l *outcome) *cloud.Error {
 	if r.proof == placement.OwnComputer {
 		return r.ofComputer(err, l)
 	}
 	return r.error(l)
 }
 
-// error says what became of a request for a token.
-func (r refusals) error(l *last) *cloud.Error {
+// error explains what became of a request for a token.
+func (r refusals) error(l *outcome) *cloud.Error {
 	number := l.number()
 	switch {
 	case l.err != nil || l.status == 0:
@@ -137,12 +137,12 @@ func (r refusals) error(l *last) *cloud.Error {
 		return r.transient("the answer to the request for a token is not one of Entra ID: check the cloud %s and its authority; the "+
 			"controller tries again", r.cloud)
 	}
-	say, ok := sayings[number]
+	text, ok := advice[number]
 	if !ok {
-		say = "Entra ID refuses client {client} of tenant {tenant}: look up the number in https://login.microsoftonline.com/error " +
+		text = "Entra ID refuses client {client} of tenant {tenant}: look up the number in https://login.microsoftonline.com/error " +
 			"and correct the app or {source}"
 	}
-	return r.denied("%s%s", r.fill(say), code(number))
+	return r.denied("%s%s", r.fill(text), code(number))
 }
 
 func readable(file string) bool {
@@ -150,8 +150,8 @@ func readable(file string) bool {
 	return err == nil
 }
 
-// sayings are what to do about Entra ID's errors, by their numbers.
-var sayings = map[int]string{
+// advice is what to do about Entra ID's errors, by their numbers.
+var advice = map[int]string{
 	7000215: "Entra ID rejects the client secret of client {client}: write the secret's value, not its id, into {source}",
 	7000222: "the client secret of client {client} has expired: make a new one and write it into {source}",
 	7000218: "Entra ID misses a proof of client {client}: write a client secret or a certificate into {source}",
@@ -182,15 +182,15 @@ var sayings = map[int]string{
 const federated = "client {client} does not trust the manager's service account: add a federated credential with the issuer " +
 	"{issuer}, the subject {subject} and the audience {audience} to the app or identity"
 
-func (r refusals) fill(say string) string {
+func (r refusals) fill(text string) string {
 	issuer, subject, audience := r.federated()
 	return strings.NewReplacer("{client}", r.client, "{tenant}", r.tenant, "{source}", r.source, "{cloud}", r.cloud,
-		"{issuer}", issuer, "{subject}", subject, "{audience}", audience).Replace(say)
+		"{issuer}", issuer, "{subject}", subject, "{audience}", audience).Replace(text)
 }
 
 const maxClaim = 128
 
-// federated are the issuer, the subject and the audience of the manager's own token: not what an answer says that they are.
+// federated are the issuer, the subject and the audience of the manager's own token: not those that an answer names.
 func (r refusals) federated() (issuer, subject, audience string) {
 	content, _ := os.ReadFile(r.tokenFile)
 	var claims struct {
@@ -202,16 +202,16 @@ func (r refusals) federated() (issuer, subject, audience string) {
 		text, _ := base64.RawURLEncoding.DecodeString(parts[1])
 		_ = json.Unmarshal(text, &claims)
 	}
-	known := func(text string) string {
+	orUnknown := func(text string) string {
 		if text == "" {
 			return "(unknown)"
 		}
 		return cloud.Clean(text, maxClaim)
 	}
-	return known(claims.Issuer), known(claims.Subject), known(strings.Join(claims.Audience, ","))
+	return orUnknown(claims.Issuer), orUnknown(claims.Subject), orUnknown(strings.Join(claims.Audience, ","))
 }
 
-// unanswered tells of a request without an answer, or of an answer that nothing can be done with.
+// unanswered is the error for a request without an answer, or for an answer that is of no use.
 func (r refusals) unanswered(cause error) *cloud.Error {
 	var e *cloud.Error
 	switch {
@@ -235,7 +235,7 @@ func (r refusals) unanswered(cause error) *cloud.Error {
 
 func (r refusals) transient(format string, args ...any) *cloud.Error {
 	e := cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, format, args...)
-	e.After = soon
+	e.After = briefly
 	return e
 }
 
@@ -248,7 +248,7 @@ func (r refusals) denied(format string, args ...any) *cloud.Error {
 var aadsts = regexp.MustCompile(`^AADSTS(\d{4,8})\b`)
 
 // number is that of Entra ID's error; zero if the answer has none.
-func (l *last) number() int {
+func (l *outcome) number() int {
 	var answer struct {
 		Description string `json:"error_description"`
 		Codes       []int  `json:"error_codes"`
@@ -277,7 +277,7 @@ func code(number int) string {
 func retryAfter(header http.Header) time.Duration {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil || seconds < 0 {
-		return soon
+		return briefly
 	}
 	return min(max(time.Duration(min(seconds, int(late/time.Second)))*time.Second, time.Second), late)
 }

@@ -131,8 +131,8 @@ func TestRefusals(t *testing.T) {
 
 // TestSayings: each sentence is filled, and names something to do.
 func TestSayings(t *testing.T) {
-	for number := range sayings {
-		told := refusals{client: "c", tenant: "t", cloud: "x", source: "s"}.error(&last{
+	for number := range advice {
+		told := refusals{client: "c", tenant: "t", cloud: "x", source: "s"}.error(&outcome{
 			status: http.StatusBadRequest, content: fmt.Appendf(nil, `{"error_codes":[%d]}`, number),
 		})
 		if strings.ContainsAny(told.Message, "{}") || !strings.Contains(told.Message, ": ") ||
@@ -141,12 +141,12 @@ func TestSayings(t *testing.T) {
 		}
 	}
 	unknown := []byte(`{"error_description":"AADSTS50999: x"}`)
-	told := refusals{client: "c"}.error(&last{status: http.StatusBadRequest, content: unknown})
+	told := refusals{client: "c"}.error(&outcome{status: http.StatusBadRequest, content: unknown})
 	if told.Kind != cloud.Denied || !strings.Contains(told.Message, "AADSTS50999") {
 		t.Errorf("an unknown number: %v", told)
 	}
 	for header, want := range map[string]time.Duration{
-		"": soon, "x": soon, "-1": soon, "0": time.Second, "7": 7 * time.Second, "999999999": late,
+		"": briefly, "x": briefly, "-1": briefly, "0": time.Second, "7": 7 * time.Second, "999999999": late,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {header}}); got != want {
 			t.Errorf("Retry-After %q: %s", header, got)

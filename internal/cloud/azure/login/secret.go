@@ -50,8 +50,8 @@ const ofSecret = "the Secret with the Azure credentials"
 // secret has the values of a Secret. Line ends at the end of a value are taken for the work of an editor.
 type secret map[string][]byte
 
-func (s secret) value(key string) string { return strings.TrimRight(string(s[key]), "\r\n") }
-func (s secret) has(key string) bool     { return s.value(key) != "" }
+func (s secret) value(key string) string  { return strings.TrimRight(string(s[key]), "\r\n") }
+func (s secret) contains(key string) bool { return s.value(key) != "" }
 
 func (r Request) fromSecret() (input, error) {
 	s := secret(r.Secret)
@@ -66,7 +66,7 @@ func (r Request) fromSecret() (input, error) {
 	if in.cloud, err = s.cloud(r.Cloud, r.Book); err != nil {
 		return input{}, err
 	}
-	if !s.has(keyCloud) && !s.has(keyEndpoint) { // else who offers the proof has said where it belongs
+	if !s.contains(keyCloud) && !s.contains(keyEndpoint) { // else the Secret itself names the cloud of its proof
 		if err := r.Grant.In(in.cloud.Name); err != nil {
 			return input{}, err
 		}
@@ -77,33 +77,33 @@ func (r Request) fromSecret() (input, error) {
 // spelling refuses a key that differs from one of ours in its case alone, because ignoring it would mislead.
 func (s secret) spelling() error {
 	for _, key := range keys {
-		for have := range s {
-			if have != key && strings.EqualFold(have, key) {
-				return missing("%s has the key %s: rename it to %s", ofSecret, cloud.Clean(have, maxName), key)
+		for name := range s {
+			if name != key && strings.EqualFold(name, key) {
+				return missing("%s has the key %s: rename it to %s", ofSecret, cloud.Clean(name, maxName), key)
 			}
 		}
 	}
 	return nil
 }
 
-// IsID says that a tenant is named by its ID, and not by a domain.
+// IsID reports whether a tenant is named by its ID, and not by a domain.
 func IsID(tenant string) bool { return guid.MatchString(tenant) }
 
-// principal is who the Secret is about. An identity says so itself; then the Secret may repeat it, and nothing else.
+// principal is who the Secret is about. If an identity names it, the Secret may repeat that, and nothing else.
 func (s secret) principal(grant placement.Grant) (tenant, client string, err error) {
 	tenant, client = grant.TenantID, grant.ClientID
-	for _, one := range []struct {
-		key string
-		of  *string
+	for _, field := range []struct {
+		key   string
+		value *string
 	}{{keyTenant, &tenant}, {keyClient, &client}} {
-		written := s.value(one.key)
+		written := s.value(field.key)
 		switch {
-		case *one.of == "" && written == "":
-			return "", "", missing("%s has no key %s: add it", ofSecret, one.key)
-		case *one.of != "" && written != "" && !strings.EqualFold(*one.of, written):
-			return "", "", rejected("%s has another %s than the AzureClusterIdentity that names it: remove the key", ofSecret, one.key)
-		case *one.of == "":
-			*one.of = written
+		case *field.value == "" && written == "":
+			return "", "", missing("%s has no key %s: add it", ofSecret, field.key)
+		case *field.value != "" && written != "" && !strings.EqualFold(*field.value, written):
+			return "", "", rejected("%s has another %s than the AzureClusterIdentity that names it: remove the key", ofSecret, field.key)
+		case *field.value == "":
+			*field.value = written
 		}
 	}
 	switch {
@@ -119,12 +119,12 @@ func (s secret) principal(grant placement.Grant) (tenant, client string, err err
 
 // cloud is where the principal is: a cloud by name, or one that the Secret describes.
 func (s secret) cloud(name string, book clouds.Book) (clouds.Cloud, error) {
-	if !s.has(keyEndpoint) {
-		if at := slices.IndexFunc(partsOfACloud, s.has); at >= 0 {
+	if !s.contains(keyEndpoint) {
+		if index := slices.IndexFunc(partsOfACloud, s.contains); index >= 0 {
 			return clouds.Cloud{}, rejected("%s has the key %s, which describes a cloud of its own, but no %s: add that key, or remove %s",
-				ofSecret, partsOfACloud[at], keyEndpoint, partsOfACloud[at])
+				ofSecret, partsOfACloud[index], keyEndpoint, partsOfACloud[index])
 		}
-		if s.has(keyCloud) {
+		if s.contains(keyCloud) {
 			name = s.value(keyCloud)
 		}
 		found, ok := book.Named(name)
@@ -133,7 +133,7 @@ func (s secret) cloud(name string, book clouds.Book) (clouds.Cloud, error) {
 		}
 		return found, nil
 	}
-	if s.has(keyCloud) {
+	if s.contains(keyCloud) {
 		return clouds.Cloud{}, rejected("%s has both %s and %s: a cloud of the address book keeps its addresses, so remove one of "+
 			"the keys",
 			ofSecret, keyCloud, keyEndpoint)
@@ -155,7 +155,7 @@ func (s secret) proof(in *input, grant placement.Grant) error {
 	switch {
 	case asCAPZ:
 		content = s.value(keySecret)
-	case content != "" && s.has(keySecret):
+	case content != "" && s.contains(keySecret):
 		return rejected("%s has both %s and %s: remove the one that is not in use", ofSecret, keySecret, keyCertificate)
 	case content != "" && grant.ClientID != "" && grant.Proof == placement.ClientSecret:
 		return rejected("%s has a %s, but its AzureClusterIdentity is of a type with a secret: use the type "+
@@ -166,7 +166,7 @@ func (s secret) proof(in *input, grant placement.Grant) error {
 		return in.take([]byte(content), nil)
 	case asCAPZ:
 		return missing("%s has no key %s: add it", ofSecret, keyCertificate)
-	case !s.has(keySecret):
+	case !s.contains(keySecret):
 		return missing("%s has neither %s nor %s: add one of them", ofSecret, keySecret, keyCertificate)
 	case len(s[keySecret]) > maxSecret:
 		return rejected("the key %s of %s is longer than any client secret: correct it", keySecret, ofSecret)

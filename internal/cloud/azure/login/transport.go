@@ -18,7 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 )
 
-// limits are what an answer may have. Whoever writes a Secret may choose the server, so an answer can be anything.
+// limits are what an answer may have. The author of a Secret may choose the server, so an answer can be anything.
 type limits struct {
 	bytes int64 // after unpacking
 	wait  time.Duration
@@ -52,8 +52,8 @@ type transport struct {
 	limits limits
 }
 
-func newTransport(hosts []string, roots *x509.CertPool, within limits) *transport {
-	return &transport{hosts: hosts, limits: within, client: client(within, &http.Transport{
+func newTransport(hosts []string, roots *x509.CertPool, bounds limits) *transport {
+	return &transport{hosts: hosts, limits: bounds, client: client(bounds, &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		ForceAttemptHTTP2: true, TLSHandshakeTimeout: tlsWait, MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: idleWait,
 		MaxIdleConnsPerHost: idleAtHost, DialContext: (&net.Dialer{Timeout: tlsWait}).DialContext,
@@ -67,29 +67,29 @@ func newLocalTransport() *transport {
 	})}
 }
 
-func client(within limits, by *http.Transport) *http.Client {
+func client(bounds limits, base *http.Transport) *http.Client {
 	return &http.Client{
-		Transport: by, Timeout: within.wait,
+		Transport: base, Timeout: bounds.wait,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
 // trust makes the pool of a cloud's own certificates; nil is the system's.
-func trust(of clouds.Cloud) (*x509.CertPool, error) {
-	if of.CABundle == "" {
-		return nil, nil //nolint:nilnil // because this is how crypto/tls says "the system's"
+func trust(azure clouds.Cloud) (*x509.CertPool, error) {
+	if azure.CABundle == "" {
+		return nil, nil //nolint:nilnil // because nil stands for the system's in crypto/tls
 	}
-	roots, ok := pool(of.CABundle)
+	roots, ok := pool(azure.CABundle)
 	if !ok {
-		return nil, rejected("the cloud %s has no certificate in its %s: correct it", of, keyCABundle)
+		return nil, rejected("the cloud %s has no certificate in its %s: correct it", azure, keyCABundle)
 	}
 	return roots, nil
 }
 
 // Do is part of policy.Transporter.
 func (t *transport) Do(r *http.Request) (*http.Response, error) {
-	answer, err := t.do(r)
-	if l, ok := r.Context().Value(lastKey{}).(*last); ok {
+	answer, err := t.send(r)
+	if l, ok := r.Context().Value(outcomeKey{}).(*outcome); ok {
 		l.note(answer, err)
 	}
 	return answer, err
@@ -98,7 +98,7 @@ func (t *transport) Do(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections ends what no request uses.
 func (t *transport) CloseIdleConnections() { t.client.CloseIdleConnections() }
 
-func (t *transport) do(r *http.Request) (*http.Response, error) {
+func (t *transport) send(r *http.Request) (*http.Response, error) {
 	host := strings.TrimSuffix(strings.ToLower(r.URL.Host), ":443")
 	if len(t.hosts) > 0 && (r.URL.Scheme != "https" || r.URL.User != nil || !slices.Contains(t.hosts, host)) {
 		return nil, errElsewhere
@@ -122,23 +122,23 @@ func (t *transport) do(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-type lastKey struct{}
+type outcomeKey struct{}
 
-// last is what became of the last request of a context: the SDK tells it in its own words, which may quote anything.
-type last struct {
+// outcome is what became of the last request of a context: the SDK reports it in its own words, which may quote anything.
+type outcome struct {
 	status  int
 	header  http.Header
 	content []byte
 	err     error
 }
 
-func remember(ctx context.Context) (context.Context, *last) {
-	l := &last{}
-	return context.WithValue(ctx, lastKey{}, l), l
+func remember(ctx context.Context) (context.Context, *outcome) {
+	l := &outcome{}
+	return context.WithValue(ctx, outcomeKey{}, l), l
 }
 
-func (l *last) note(answer *http.Response, err error) {
-	*l = last{err: err}
+func (l *outcome) note(answer *http.Response, err error) {
+	*l = outcome{err: err}
 	if err != nil {
 		return
 	}

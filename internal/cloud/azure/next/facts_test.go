@@ -19,7 +19,9 @@ func unlisted(_ *cloud.Machine, s *Survey)      { s.Listed = time.Time{} }
 func powersAwaited(_ *cloud.Machine, s *Survey) { s.PowersAwaited = true }
 func ran(_ *cloud.Machine, s *Survey)           { s.Ran = true }
 func closed(_ *cloud.Machine, s *Survey)        { s.Choice, s.Closed = nil, errShut }
-func deleteFails(_ *cloud.Machine, s *Survey)   { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
+func deleteFails(_ *cloud.Machine, s *Survey) {
+	s.Delete = Delete{Sent: ago(time.Second), Err: errGone}
+}
 
 func evictable(_ *cloud.Machine, s *Survey)   { s.Seen.Evictable = true }
 func sizesDue(_ *cloud.Machine, s *Survey)    { s.SizesDue = true }
@@ -27,11 +29,11 @@ func sizeKnown(_ *cloud.Machine, s *Survey)   { s.Seen.VM.Size.CPUs = 4 }
 func firstClosed(_ *cloud.Machine, s *Survey) { s.Closed = errShut }
 
 func taken(_ *cloud.Machine, s *Survey) {
-	s.Put = Put{At: ago(time.Second), Answer: Refused, Took: true}
+	s.Put = Put{Sent: ago(time.Second), Answer: Refused, Took: true}
 }
 
 func vm(state ProvisioningState, power Power) fact {
-	return shown(Sight{Shown: Shown{Marked: true}, Whose: cloud.Ours, State: state, Power: power})
+	return shown(Sight{Shown: Shown{Marked: true}, Owner: cloud.Ours, State: state, Power: power})
 }
 
 // shown: Azure shows a VM of the machine's name.
@@ -41,23 +43,23 @@ func shown(of Sight) fact {
 
 // A VM of the machine's name that lacks marks, or that has all of them and is not proved, or that is certainly not the machine's.
 var (
-	unmarked = shown(Sight{Whose: cloud.Unproved, State: Succeeded, Power: On})
-	doubtful = shown(Sight{Shown: Shown{Marked: true}, Whose: cloud.Unproved, State: Succeeded, Power: On})
-	stranger = shown(Sight{Whose: cloud.Foreign, State: Succeeded, Power: On})
+	unmarked = shown(Sight{Owner: cloud.Unproved, State: Succeeded, Power: PoweredOn})
+	doubtful = shown(Sight{Shown: Shown{Marked: true}, Owner: cloud.Unproved, State: Succeeded, Power: PoweredOn})
+	stranger = shown(Sight{Owner: cloud.Foreign, State: Succeeded, Power: PoweredOn})
 )
 
 func put(answer Answer, since time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Put = Put{At: ago(since), Answer: answer} }
+	return func(_ *cloud.Machine, s *Survey) { s.Put = Put{Sent: ago(since), Answer: answer} }
 }
 
 func refusedUntil(d time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) {
-		s.Put = Put{At: ago(time.Minute), Answer: Refused, Err: errPut, NotBefore: noon.Add(d)}
+		s.Put = Put{Sent: ago(time.Minute), Answer: Refused, Err: errPut, NotBefore: noon.Add(d)}
 	}
 }
 
 func deleted(accepted bool, since time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(since), Accepted: accepted} }
+	return func(_ *cloud.Machine, s *Survey) { s.Delete = Delete{Sent: ago(since), Accepted: accepted} }
 }
 
 func because(code string) fact {
@@ -74,7 +76,7 @@ func looked(since time.Duration) fact {
 // missed: looks that count found nothing, and neither did a search of the subscription; the last was just now.
 func missed(times int, over time.Duration) fact {
 	return func(_ *cloud.Machine, s *Survey) {
-		s.Missed, s.Looked, s.Sought = Missed{Times: times, First: ago(over), Last: noon}, noon, noon.Add(1)
+		s.Missed, s.Looked, s.Sought = Missed{Times: times, First: ago(over), Latest: noon}, noon, noon.Add(1)
 	}
 }
 
@@ -106,12 +108,14 @@ func both(one, other fact) fact {
 	}
 }
 
-func known(_ *cloud.Machine, s *Survey) { s.Known = "1" }
+func known(_ *cloud.Machine, s *Survey) { s.VMID = "1" }
 
 func untaggedVM(_ *cloud.Machine, s *Survey) { s.Seen.Marked = false }
 
 func noGroup(times int, over time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.GroupMissed = Missed{Times: times, First: ago(over), Last: noon} }
+	return func(_ *cloud.Machine, s *Survey) {
+		s.GroupMissed = Missed{Times: times, First: ago(over), Latest: noon}
+	}
 }
 
 // swept: the lists of adapters and disks are from just now.
@@ -122,5 +126,5 @@ func used(_ *cloud.Machine, s *Survey) { s.Used = true }
 func hidden(_ *cloud.Machine, s *Survey) { s.Hidden = errHidden }
 
 func left(since time.Duration) fact {
-	return func(_ *cloud.Machine, s *Survey) { s.Left = &Remnant{ID: "nic", Since: ago(since)} }
+	return func(_ *cloud.Machine, s *Survey) { s.Left = &Remnant{ID: "nic", FirstSeen: ago(since)} }
 }

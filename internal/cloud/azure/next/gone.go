@@ -6,7 +6,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// What is told of a removal; few sentences, as each new one is a write.
+// The messages while a VM is removed. They are few, because each new message is a write to the API server.
 const (
 	removing  = "Azure is removing the VM"
 	searching = "the VM is gone; looking whether Azure left disks or adapters of it"
@@ -17,7 +17,7 @@ func toRemove(m cloud.Machine, s Survey) Step {
 	if s.groupGone() {
 		return s.withoutGroup(m)
 	}
-	switch s.whose() {
+	switch s.owner() {
 	case cloud.Ours:
 		return s.remove()
 	case cloud.Unproved:
@@ -38,7 +38,7 @@ func toRemove(m cloud.Machine, s Survey) Step {
 	return fail(cloud.ErrNotFound)
 }
 
-// withoutGroup is the end of a machine whose group is gone, with all in it. Its VM may have been moved to another one before.
+// withoutGroup handles a machine whose group is gone with everything in it. Its VM may have been moved to another group before.
 func (s Survey) withoutGroup(m cloud.Machine) Step {
 	if s.mayExist(m) && !s.sought() {
 		return s.prove(removing)
@@ -46,9 +46,9 @@ func (s Survey) withoutGroup(m cloud.Machine) Step {
 	return fail(cloud.ErrNotFound)
 }
 
-// searched says that what the deletion left would have shown: the lists of adapters and disks are newer than the first look that
-// found no VM. Some of it has no tags, so that nobody would know whose it is once the machine is gone. What they show as still in
-// use is waited for as long as a list may lag.
+// searched reports whether the lists would have shown what the deletion left: those of adapters and disks are newer than the
+// first look that found no VM. Some leftovers have no tags, so that nobody could match them to the machine once it is gone.
+// Leftovers that the lists show as still in use are waited for as long as a list may lag.
 func (s Survey) searched() bool {
 	return s.Swept.After(s.Missed.First) && (!s.Used || s.Now.Sub(s.Missed.First) >= lag)
 }
@@ -60,10 +60,10 @@ func (s Survey) search() Step {
 	return Step{Act: Search, VM: await(searching).VM}
 }
 
-// clear waits for what may still go by itself, and then removes it.
+// clear waits for what Azure may still remove by itself, and then removes it.
 func (s Survey) clear(left Remnant) Step {
 	step := await("the VM is gone, but Azure left " + path.Base(left.ID) + "; it is removed when nothing has used it for 10 minutes")
-	if s.Now.Sub(left.Since) >= remnant {
+	if s.Now.Sub(left.FirstSeen) >= remnant {
 		return Step{Act: Sweep, ID: left.ID, VM: step.VM}
 	}
 	if !s.Now.Before(left.LookAt()) {
@@ -72,22 +72,22 @@ func (s Survey) clear(left Remnant) Step {
 	return step
 }
 
-// remove deletes the VM, again only after a while; a VM that another request made since is another one. A VM that Azure does not
-// show yet is deleted, too.
+// remove deletes the VM, and repeats the deletion only after a pause. A VM that was requested after the last deletion is a new
+// one. A VM that Azure does not show yet is deleted, too.
 func (s Survey) remove() Step {
-	told := await(removing)
-	pause := again
+	step := await(removing)
+	pause := retry
 	if s.Delete.Err != nil {
 		pause = max(s.Delete.Err.After, Apart)
 	}
-	switch recent := s.Delete.At.After(s.Put.At) && s.Now.Sub(s.Delete.At) < pause; {
+	switch recent := s.Delete.Sent.After(s.Put.Sent) && s.Now.Sub(s.Delete.Sent) < pause; {
 	case s.Seen != nil && s.Seen.State == Deleting && s.Delete.Accepted:
-		return told
+		return step
 	case recent && s.Delete.Err != nil:
 		return fail(s.Delete.Err)
 	case recent:
-		return told
+		return step
 	}
-	told.Act = Remove
-	return told
+	step.Act = Remove
+	return step
 }

@@ -1,7 +1,8 @@
-// Package next decides what to do for a machine in Azure, from what is known to the next step. It is the only code that does.
+// Package next decides what to do for a machine in Azure: it takes the known facts and returns the next step. No other code
+// decides this.
 //
-// Azure's lists and looks lag behind: a new VM may be missing in them for minutes, and a removed one may linger. So that a VM is
-// there is believed at once, and that it is not there only after two looks, long after our own request.
+// Azure's lists and looks lag behind: a new VM may be missing in them for minutes, and a removed one may linger. A VM that is
+// shown is therefore believed at once. That there is none is believed only after two looks, long after our own request.
 package next
 
 import (
@@ -22,7 +23,7 @@ const (
 	Gone    Goal = "gone"
 )
 
-// Act is what comes next; none means that the caller gets the answer.
+// Act is what the account does next; none means that the caller gets the answer.
 type Act string
 
 // The acts. All but Create, Remove, Retreat and Sweep only read, or change what is remembered.
@@ -50,18 +51,18 @@ type Step struct {
 	Err    error
 }
 
-// Apart is how long after a look another one proves something.
+// Apart is the least time between two looks that together prove something.
 const Apart = 30 * time.Second
 
-// How long Azure may take to show what it accepted, and to do what is waited for.
+// How long Azure may take to show what it accepted, and to finish what we wait for.
 const (
 	lag       = 10 * time.Minute
-	again     = 2 * time.Minute // after an accepted deletion whose VM is still there
+	retry     = 2 * time.Minute // after an accepted deletion whose VM is still there
 	remnant   = 10 * time.Minute
 	groupGone = 10 * time.Minute
 )
 
-// Decide says what comes next. The first case that holds counts.
+// Decide returns the next step. The first case that holds counts.
 func Decide(m cloud.Machine, s Survey, want Goal) Step {
 	switch {
 	case m.Spec.Azure == nil:
@@ -70,26 +71,26 @@ func Decide(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: List}
 	case want == Gone:
 		return toRemove(m, s)
-	case s.whose() == cloud.Ours:
+	case s.owner() == cloud.Ours:
 		return withVM(m, s, want)
 	}
 	return withoutVM(m, s, want)
 }
 
-// whose says whose the VM is that Azure shows; Unseen if it shows none.
-func (s Survey) whose() cloud.Whose {
+// owner is the owner of the VM that Azure shows; Unseen if it shows none.
+func (s Survey) owner() cloud.Whose {
 	if s.Seen == nil {
 		return cloud.Unseen
 	}
-	return s.Seen.Whose
+	return s.Seen.Owner
 }
 
-// withoutVM is about a machine that has no VM that is proved to be its own.
+// withoutVM handles a machine that has no VM that is proved to be its own.
 func withoutVM(m cloud.Machine, s Survey, want Goal) Step {
 	switch wanted := want == Running && !m.Settled; {
-	case s.whose() == cloud.Unproved:
+	case s.owner() == cloud.Unproved:
 		return fail(s.notProved(m))
-	case s.whose() == cloud.Foreign && wanted:
+	case s.owner() == cloud.Foreign && wanted:
 		return fail(nameTaken(m))
 	case s.aboutToShow():
 		return await("Azure has accepted the VM and does not show it yet")
@@ -101,12 +102,13 @@ func withoutVM(m cloud.Machine, s Survey, want Goal) Step {
 	return toMake(s)
 }
 
-// noRoom is told while Azure removes a VM that it could not place.
+// noRoom is the message while Azure removes a VM that it could not place.
 const noRoom = "Azure had no room for the VM and is removing it"
 
-// doubt is told while we look whether there is a VM. We remove that of a machine which stays only if there is no room for it.
+// doubt is the message while we check whether there is a VM. The VM of a machine that stays is removed only if Azure has no room
+// for it.
 func (s Survey) doubt() string {
-	if s.removedSince(s.Put.At) {
+	if s.removedSince(s.Put.Sent) {
 		return "Azure had no room for the VM; making sure that it is gone before another size or zone is tried"
 	}
 	return "looking whether the VM exists"
@@ -120,7 +122,8 @@ func missing(want Goal) Step {
 		"spec.azure is missing: add it to say where and how to make the VM"))
 }
 
-// withVM tells of a VM. One that Azure could not place never ran, so it is removed to try elsewhere; any other is left alone.
+// withVM handles a machine that has a VM. A VM that Azure could not place never ran, so it is removed to try elsewhere; any other
+// is left alone.
 func withVM(m cloud.Machine, s Survey, want Goal) Step {
 	vm := s.Seen
 	switch {
@@ -130,68 +133,68 @@ func withVM(m cloud.Machine, s Survey, want Goal) Step {
 		return Step{Act: Sizes}
 	case vm.State == Failed && s.View == nil:
 		return Step{Act: View}
-	case vm.State == Failed && s.View.Another() && s.neverRan():
+	case vm.State == Failed && s.View.AllowsFallback() && s.neverRan():
 		if want == Running && !m.Settled {
 			return s.retreat()
 		}
 		return fail(s.View.Error)
-	case vm.Power == On:
+	case vm.Power == PoweredOn:
 		return s.running()
 	case vm.Power == Deallocated:
 		return deallocated(vm)
 	case vm.Power == Stopped:
-		return tell(vm, cloud.Stopped, "the VM is stopped: start it, or delete the Machine to get another one")
+		return describe(vm, cloud.Stopped, "the VM is stopped: start it, or delete the Machine to get another one")
 	case vm.State == Failed:
 		return fail(s.View.Error)
 	case vm.State == Creating:
-		return tell(vm, cloud.Creating, s.making())
+		return describe(vm, cloud.Creating, s.making())
 	}
 	return s.silence()
 }
 
-// going tells of a VM that Azure is removing: because it had no room for it, or for somebody else.
+// going reports a VM that Azure is removing: because it had no room for it, or because somebody else deleted it.
 func (s Survey) going() Step {
-	if s.removedSince(s.Put.At) {
+	if s.removedSince(s.Put.Sent) {
 		return await(noRoom)
 	}
 	return await(removing)
 }
 
-// deallocated tells why a VM has no place. Of an eviction, Azure's model of a VM says no more than of a deallocation by hand. But
-// spot VMs are evicted, and whoever deallocates one by hand knows it.
+// deallocated reports why a VM has no place. Azure's model of a VM does not distinguish an eviction from a deallocation by hand.
+// But spot VMs are evicted, and people who deallocate one by hand know it.
 func deallocated(vm *Sight) Step {
-	step := tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
+	step := describe(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
 	step.VM.Why = cloud.Deallocated
 	if vm.Evictable {
-		step = tell(vm, cloud.Stopped,
+		step = describe(vm, cloud.Stopped,
 			"Azure took the place of the spot VM for others: delete the Machine to get another VM, or start it later")
 		step.VM.Why = cloud.Evicted
 	}
 	return step
 }
 
-// silence tells of a VM whose power state is not known.
+// silence reports a VM whose power state is unknown.
 func (s Survey) silence() Step {
 	if s.Refused == nil {
-		return tell(s.Seen, cloud.Creating, "Azure does not say whether the VM runs")
+		return describe(s.Seen, cloud.Creating, "Azure does not say whether the VM runs")
 	}
-	step := tell(s.Seen, cloud.Creating, "it is not known whether the VM runs: "+s.Refused.Message)
+	step := describe(s.Seen, cloud.Creating, "it is not known whether the VM runs: "+s.Refused.Message)
 	step.VM.Doubt = step.VM.Detail
 	return step
 }
 
-// unsized says that the size of the VM is not known and may be asked for.
+// unsized reports whether the size of the VM is unknown and may be asked for.
 func (s Survey) unsized() bool { return s.SizesDue && s.Seen.VM.Size == (cloud.Size{}) }
 
-// neverRan says that the VM did not start since it was made. One that an earlier process made may have: then, without room, it is
-// deallocated, and one that Azure never had room for is not.
+// neverRan reports whether the VM has not started since it was made. A VM that an earlier process made may have: if Azure has no
+// room for it then, it is deallocated, and a VM that Azure never had room for is not.
 func (s Survey) neverRan() bool {
-	return !s.Ran && s.Seen.Power != On && (s.Put.Answer == Accepted || s.Seen.Power != Deallocated)
+	return !s.Ran && s.Seen.Power != PoweredOn && (s.Put.Answer == Accepted || s.Seen.Power != Deallocated)
 }
 
-// running tells of a VM that runs, and what its guest told Azure's host agent.
+// running reports a VM that runs, with the report of its guest to Azure's host agent.
 func (s Survey) running() Step {
-	step := tell(s.Seen, cloud.Running, s.complaint())
+	step := describe(s.Seen, cloud.Running, s.complaint())
 	if s.View != nil {
 		step.VM.Report = s.View.Word
 	}
@@ -212,12 +215,12 @@ func (s Survey) complaint() string {
 	return ""
 }
 
-// toMake sends a request. It says that no VM of the name may exist, so that one too many is refused.
+// toMake sends a request. The request demands that no VM of the name exists, so that Azure refuses a second one.
 func toMake(s Survey) Step {
 	switch {
-	case s.Put.Took && s.Looked.Before(s.Put.At):
+	case s.Put.Took && s.Looked.Before(s.Put.Sent):
 		return Step{Act: Look}
-	case s.Known != "":
+	case s.VMID != "":
 		return Step{Act: Forget, VM: await(s.making()).VM}
 	case s.Now.Before(s.Put.NotBefore):
 		return fail(s.Put.Err)
@@ -231,7 +234,7 @@ func toMake(s Survey) Step {
 	return Step{Act: Create, Choice: *s.Choice, VM: await(s.making()).VM}
 }
 
-// making tells that the VM is on its way, and what is missing meanwhile.
+// making is the message while the VM is on its way, with what is unknown meanwhile.
 func (s Survey) making() string {
 	if s.SizesUnknown == nil {
 		return "Azure is making the VM"
@@ -249,40 +252,40 @@ func (s Survey) retreat() Step {
 	return step
 }
 
-// look looks at the VM by its ID, not more often than proves something.
-func (s Survey) look(meanwhile string) Step {
+// look looks at the VM by its ID, but not more often than a look proves something.
+func (s Survey) look(detail string) Step {
 	if s.Now.Sub(s.Looked) < Apart {
-		return await(meanwhile)
+		return await(detail)
 	}
-	return Step{Act: Look, VM: await(meanwhile).VM}
+	return Step{Act: Look, VM: await(detail).VM}
 }
 
-// aboutToShow says that Azure accepted our request and may not show the VM yet.
+// aboutToShow reports whether Azure accepted our request and may not show the VM yet.
 func (s Survey) aboutToShow() bool {
-	return s.Put.Answer == Accepted && s.Now.Before(s.Put.At.Add(lag)) && !s.removedSince(s.Put.At)
+	return s.Put.Answer == Accepted && s.Now.Before(s.Put.Sent.Add(lag)) && !s.removedSince(s.Put.Sent)
 }
 
-// Counts says that a look at this time proves something if it finds no VM: Azure shows by then what it accepted, or has accepted
-// a deletion since.
-func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
-	last := s.Put.At
-	if last.IsZero() && s.earlier(m) {
-		last = s.Opened
+// Counts reports whether a look at this time proves something if it finds no VM: by then Azure shows what it accepted, or it has
+// accepted a deletion since.
+func (s Survey) Counts(m cloud.Machine, looked time.Time) bool {
+	sent := s.Put.Sent
+	if sent.IsZero() && s.earlier(m) {
+		sent = s.Opened
 	}
-	return s.removedSince(last) || !at.Before(last.Add(lag))
+	return s.removedSince(sent) || !looked.Before(sent.Add(lag))
 }
 
-// removedSince says that Azure accepted a deletion after a request.
+// removedSince reports whether Azure accepted a deletion after a request.
 func (s Survey) removedSince(request time.Time) bool {
-	return s.Delete.Accepted && s.Delete.At.After(request)
+	return s.Delete.Accepted && s.Delete.Sent.After(request)
 }
 
 func fail(err error) Step { return Step{Err: err} }
 
 func await(detail string) Step { return Step{VM: cloud.VM{State: cloud.Creating, Detail: detail}} }
 
-func tell(of *Sight, state cloud.State, detail string) Step {
-	vm := of.VM
+func describe(sight *Sight, state cloud.State, detail string) Step {
+	vm := sight.VM
 	vm.State, vm.Detail = state, detail
 	return Step{VM: vm}
 }

@@ -24,7 +24,10 @@ func TestProven(t *testing.T) {
 		"two looks at once, and a list":           {ago(0), ago(time.Minute), ago(time.Minute - time.Second), 2, false},
 		"a list before all looks, and none since": {ago(2 * time.Minute), ago(time.Minute), ago(0), 3, false},
 	} {
-		s := Survey{Now: noon, Listed: test.listed, Sought: noon, Missed: Missed{Times: test.times, First: test.first, Last: test.last}}
+		s := Survey{
+			Now: noon, Listed: test.listed, Sought: noon,
+			Missed: Missed{Times: test.times, First: test.first, Latest: test.last},
+		}
 		if got := s.proven(); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -48,8 +51,8 @@ func TestCounts(t *testing.T) {
 			put: ago(2), first: true, opened: ago(time.Hour), deleted: ago(1), at: ago(0), want: true,
 		},
 	} {
-		s := Survey{Now: noon, Opened: test.opened, Put: Put{At: test.put}}
-		s.Delete = Delete{At: test.deleted, Accepted: !test.deleted.IsZero()}
+		s := Survey{Now: noon, Opened: test.opened, Put: Put{Sent: test.put}}
+		s.Delete = Delete{Sent: test.deleted, Accepted: !test.deleted.IsZero()}
 		if got := s.Counts(asked(test.first), test.at); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -73,13 +76,13 @@ func TestNeverRan(t *testing.T) {
 		want   bool
 	}{
 		"being made":                    {power: "", want: true},
-		"it is on":                      {power: On},
+		"it is on":                      {power: PoweredOn},
 		"it ran":                        {ran: true, power: ""},
 		"off, of an earlier process":    {power: Deallocated},
 		"off, and made by this process": {power: Deallocated, answer: Accepted, want: true},
-		"on, and made by this process":  {power: On, answer: Accepted},
+		"on, and made by this process":  {power: PoweredOn, answer: Accepted},
 	} {
-		s := Survey{Ran: test.ran, Seen: &Sight{Whose: cloud.Ours, Power: test.power}, Put: Put{Answer: test.answer}}
+		s := Survey{Ran: test.ran, Seen: &Sight{Owner: cloud.Ours, Power: test.power}, Put: Put{Answer: test.answer}}
 		if got := s.neverRan(); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -89,7 +92,7 @@ func TestNeverRan(t *testing.T) {
 // TestSentences: what people read of a VM that runs, or is being made.
 func TestSentences(t *testing.T) {
 	ours := func(state ProvisioningState) *Sight {
-		return &Sight{Shown: Shown{Marked: true}, Whose: cloud.Ours, State: state}
+		return &Sight{Shown: Shown{Marked: true}, Owner: cloud.Ours, State: state}
 	}
 	lacks := Survey{SizesUnknown: cloud.Errorf(cloud.Denied, "R", "no right to it")}
 	view := &fault.Verdict{Error: cloud.Errorf(cloud.Exhausted, "R", "the extension failed"), Word: "capwin1|x"}
@@ -112,7 +115,7 @@ func TestSentences(t *testing.T) {
 // TestSeenBeforeTheList: a VM that was seen needs no list first.
 func TestSeenBeforeTheList(t *testing.T) {
 	m := cloud.Machine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
-	s := Survey{Now: noon, Seen: &Sight{Whose: cloud.Ours, State: Succeeded, Power: On}}
+	s := Survey{Now: noon, Seen: &Sight{Owner: cloud.Ours, State: Succeeded, Power: PoweredOn}}
 	if got := Decide(m, s, Running); got.Act != "" || got.VM.State != cloud.Running {
 		t.Errorf("%+v", got)
 	}
@@ -121,7 +124,7 @@ func TestSeenBeforeTheList(t *testing.T) {
 // TestPauses: what Azure was asked for is asked for again once its time has passed, and no earlier.
 func TestPauses(t *testing.T) {
 	refused := func(since time.Duration) fact {
-		return func(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(since), Err: errGone} }
+		return func(_ *cloud.Machine, s *Survey) { s.Delete = Delete{Sent: ago(since), Err: errGone} }
 	}
 	for _, test := range []struct {
 		what   string
@@ -134,10 +137,10 @@ func TestPauses(t *testing.T) {
 	}{
 		{"a look", Report, existed, looked, Apart, nil, Look},
 		{
-			"a deletion", Gone, vm(Succeeded, On), func(since time.Duration) fact { return deleted(true, since) },
-			again, nil, Remove,
+			"a deletion", Gone, vm(Succeeded, PoweredOn), func(since time.Duration) fact { return deleted(true, since) },
+			retry, nil, Remove,
 		},
-		{"a deletion that Azure refused", Gone, vm(Succeeded, On), refused, Apart, errGone, Remove},
+		{"a deletion that Azure refused", Gone, vm(Succeeded, PoweredOn), refused, Apart, errGone, Remove},
 	} {
 		early := decided(test.want, test.seen, test.asked(test.pause-1))
 		due := decided(test.want, test.seen, test.asked(test.pause))

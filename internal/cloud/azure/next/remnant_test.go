@@ -12,7 +12,7 @@ import (
 // TestRemnant has a deletion wait for an adapter that a list shows: looks are ever rarer, and it is removed after ten minutes.
 func TestRemnant(t *testing.T) {
 	m := cloud.Machine{Proof: cloud.Proof{Asked: cloud.NeverAsked}, Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
-	left := &Remnant{ID: "nic", Since: noon}
+	left := &Remnant{ID: "nic", FirstSeen: noon}
 	s := Survey{Opened: ago(time.Hour), Listed: noon, Left: left}
 	var looks []time.Duration
 	for since := time.Duration(0); ; since += 5 * time.Second {

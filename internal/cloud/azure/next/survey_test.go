@@ -14,7 +14,7 @@ import (
 func TestEverySurvey(t *testing.T) {
 	var seen []fact
 	for _, state := range []ProvisioningState{Creating, Succeeded, Failed, Deleting} {
-		for _, power := range []Power{"", On, Stopped, Deallocated} {
+		for _, power := range []Power{"", PoweredOn, Stopped, Deallocated} {
 			seen = append(seen, vm(state, power))
 		}
 	}
@@ -63,13 +63,13 @@ func TestEverySurvey(t *testing.T) {
 
 // broken says which promise a step breaks, or nothing.
 func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
-	ours := s.whose() == cloud.Ours
+	ours := s.owner() == cloud.Ours
 	removes := step.Act == Remove || step.Act == Retreat
 	writes := step.Act == Create || removes || step.Act == Sweep
 	switch {
 	case want == Report && writes:
 		return "a report changes something"
-	case step.Act == Create && s.Known != "":
+	case step.Act == Create && s.VMID != "":
 		return "a VM while an earlier one is written down"
 	case step.Act == Retreat && want == Gone, step.Act == Remove && want != Gone:
 		return "the wrong one of two removals"
@@ -85,7 +85,7 @@ func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
 		return "something of a VM that exists is swept"
 	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && (ours || s.Left != nil):
 		return "gone, although something is there"
-	case errors.Is(step.Err, cloud.ErrNotFound) && s.whose() == cloud.Unproved:
+	case errors.Is(step.Err, cloud.ErrNotFound) && s.owner() == cloud.Unproved:
 		return "let go, although the VM of its name may be its own"
 	case errors.Is(step.Err, cloud.ErrNotFound) && s.Elsewhere.Group != "" && !s.Removed && s.wasThere(m):
 		return "let go, although it was moved"

@@ -68,11 +68,11 @@ func TestWhose(t *testing.T) {
 		"all marks, never asked, no proof": {of: marks(), proof: never, want: cloud.Unproved},
 	} {
 		m := cloud.Machine{Proof: c.proof, Cluster: cloud.ClusterMark{Name: "blue", UID: "new", Manager: "here"}}
-		s := Survey{Now: noon, Known: c.known}
+		s := Survey{Now: noon, VMID: c.known}
 		for _, f := range c.facts {
 			f(&m, &s)
 		}
-		if got := s.Whose(m, c.of); got != c.want {
+		if got := s.OwnerOf(m, c.of); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestWhatIsNotProvedIsTold(t *testing.T) {
 	not := func(change func(*Shown)) fact {
 		of := Shown{VMID: "2", Marked: true, MadeFor: cloud.ClusterMark{Manager: "here"}}
 		change(&of)
-		return shown(Sight{Shown: of, Whose: cloud.Unproved, State: Succeeded, Power: On})
+		return shown(Sight{Shown: of, Owner: cloud.Unproved, State: Succeeded, Power: PoweredOn})
 	}
 	tags, id := not(func(of *Shown) { of.Marked = false }), both(known, not(func(*Shown) {}))
 	manager, data := not(func(of *Shown) { of.MadeFor.Manager = "there" }), not(func(*Shown) {})

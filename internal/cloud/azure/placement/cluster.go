@@ -14,14 +14,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 )
 
-// cluster is what an AzureCluster says. The zero value is none.
+// cluster has the values of an AzureCluster. The zero value is none.
 type cluster struct {
 	name           string // namespace/name, for people
 	environment    infrav1.AzureCloud
 	subscription   string
 	group          string
 	location       string
-	network        arm.ID // the virtual network; without names if it is not said yet
+	network        arm.ID // the virtual network; without names if it is not set yet
 	subnets        []subnet
 	balancer, pool string
 	failureDomains []string
@@ -39,7 +39,7 @@ func read(object *unstructured.Unstructured) (cluster, error) {
 	if object == nil {
 		return cluster{environment: infrav1.AzurePublicCloud}, nil
 	}
-	r := reader{of: object.Object}
+	r := reader{object: object.Object}
 	c := cluster{
 		name:           object.GetNamespace() + "/" + object.GetName(),
 		environment:    r.environment(),
@@ -51,7 +51,7 @@ func read(object *unstructured.Unstructured) (cluster, error) {
 		tags:           r.texts("spec", "additionalTags"),
 		failureDomains: r.domains("status", "failureDomains"),
 	}
-	if c.pool == "" { // as its own defaults say
+	if c.pool == "" { // as its own defaults are
 		c.pool = c.balancer + "-outboundBackendPool"
 	}
 	c.readNetwork(&r)
@@ -68,7 +68,7 @@ func CloudOf(object *unstructured.Unstructured) (infrav1.AzureCloud, error) {
 	if object == nil {
 		return "", nil
 	}
-	r := reader{of: object.Object}
+	r := reader{object: object.Object}
 	c := cluster{name: object.GetNamespace() + "/" + object.GetName(), environment: r.environment()}
 	return c.environment, c.checkCloud()
 }
@@ -111,22 +111,22 @@ func (c *cluster) readNetwork(r *reader) {
 		return
 	}
 	c.network = arm.GroupID(c.subscription, group).Network(name)
-	for _, one := range r.objects("spec", "networkSpec", "subnets") {
+	for _, item := range r.objects("spec", "networkSpec", "subnets") {
 		c.subnets = append(c.subnets, subnet{
-			id:            c.network.Parent().Subnet(name, one.text("name")).String(),
-			role:          one.text("role"),
-			securityGroup: c.resource(group, "networkSecurityGroups", one, "securityGroup"),
-			routeTable:    c.resource(group, "routeTables", one, "routeTable"),
-			natGateway:    one.text("natGateway", "name") != "" || one.text("natGateway", "id") != "",
+			id:            c.network.Parent().Subnet(name, item.text("name")).String(),
+			role:          item.text("role"),
+			securityGroup: c.resource(group, "networkSecurityGroups", item, "securityGroup"),
+			routeTable:    c.resource(group, "routeTables", item, "routeTable"),
+			natGateway:    item.text("natGateway", "name") != "" || item.text("natGateway", "id") != "",
 		})
-		r.note(one.wrong)
+		r.note(item.wrong)
 	}
 }
 
 // resource is the ID of a network resource that a subnet names: with it, or in the group of the virtual network.
-func (c cluster) resource(group, kind string, of *reader, field string) string {
-	name := of.text(field, "name")
-	if id := of.text(field, "id"); id != "" || name == "" {
+func (c cluster) resource(group, kind string, item *reader, field string) string {
+	name := item.text(field, "name")
+	if id := item.text(field, "id"); id != "" || name == "" {
 		return id
 	}
 	return arm.GroupID(c.subscription, group).String() + "/providers/Microsoft.Network/" + kind + "/" + name
@@ -138,8 +138,8 @@ func (c cluster) choose(adapter int, wanted infrav1.AzureSubnet) (string, error)
 	case wanted.ID != "":
 		return wanted.ID, nil
 	case wanted.Name == "":
-		of, err := c.nodeSubnet(adapter)
-		return of.id, err
+		found, err := c.nodeSubnet(adapter)
+		return found.id, err
 	case c.name == "":
 		return "", refuse("spec.azure.networkInterfaces[%d].subnet.name names a subnet of the AzureCluster, but the Cluster has none: "+
 			"use subnet.id instead", adapter)
@@ -167,26 +167,26 @@ func (c cluster) nodeSubnet(adapter int) (subnet, error) {
 
 func (c cluster) subnetOf(id string) subnet {
 	for _, s := range c.subnets {
-		if arm.Same(s.id, id) {
+		if arm.SameID(s.id, id) {
 			return s
 		}
 	}
 	return subnet{}
 }
 
-// inNetwork says whether a subnet is in the cluster's virtual network.
+// inNetwork reports whether a subnet is in the cluster's virtual network.
 func (c cluster) inNetwork(id string) bool {
 	return strings.HasPrefix(strings.ToLower(id), c.network.Key()+"/subnets/")
 }
 
 // lacks is the error about a value that neither the spec nor the AzureCluster has.
-func (c cluster) lacks(ours, theirs string) error {
+func (c cluster) lacks(specField, clusterField string) error {
 	if c.name == "" {
-		return cloud.Missing("spec.azure." + ours)
+		return cloud.Missing("spec.azure." + specField)
 	}
 	return c.wait("has no spec.%s yet: wait until its provider has filled it in, or set spec.azure.%s in a new "+
 		"WindowsMachineTemplate",
-		theirs, ours)
+		clusterField, specField)
 }
 
 func (c cluster) wait(format string, args ...any) error {
@@ -203,8 +203,8 @@ func (c cluster) nameOr(spec string) string {
 
 // reader reads fields of an object that may have any shape, and notes the first one that has another type than expected.
 type reader struct {
-	of    map[string]any
-	wrong string
+	object map[string]any
+	wrong  string
 }
 
 func (r *reader) environment() infrav1.AzureCloud {
@@ -214,45 +214,45 @@ func (r *reader) environment() infrav1.AzureCloud {
 func (r *reader) note(field string) { r.wrong = first(r.wrong, field) }
 
 func (r *reader) text(fields ...string) string {
-	text, _, err := unstructured.NestedString(r.of, fields...)
+	text, _, err := unstructured.NestedString(r.object, fields...)
 	r.check(err, fields)
 	return text
 }
 
 func (r *reader) texts(fields ...string) map[string]string {
-	texts, _, err := unstructured.NestedStringMap(r.of, fields...)
+	texts, _, err := unstructured.NestedStringMap(r.object, fields...)
 	r.check(err, fields)
 	return texts
 }
 
 func (r *reader) objects(fields ...string) []*reader {
-	items, _, err := unstructured.NestedSlice(r.of, fields...)
+	items, _, err := unstructured.NestedSlice(r.object, fields...)
 	r.check(err, fields)
-	var all []*reader
+	var readers []*reader
 	for _, item := range items {
-		of, isObject := item.(map[string]any)
+		object, isObject := item.(map[string]any)
 		if !isObject {
 			r.note(strings.Join(fields, "."))
 		}
-		all = append(all, &reader{of: of})
+		readers = append(readers, &reader{object: object})
 	}
-	return all
+	return readers
 }
 
 // domains reads failure domains: a map in contract v1beta1, a list in v1beta2.
 func (r *reader) domains(fields ...string) []string {
-	value, _, _ := unstructured.NestedFieldNoCopy(r.of, fields...)
-	switch of := value.(type) {
+	value, _, _ := unstructured.NestedFieldNoCopy(r.object, fields...)
+	switch domains := value.(type) {
 	case map[string]any:
-		return slices.Sorted(maps.Keys(of))
+		return slices.Sorted(maps.Keys(domains))
 	case []any:
-		var all []string
-		for _, one := range r.objects(fields...) {
-			all = append(all, one.text("name"))
-			r.note(one.wrong)
+		var names []string
+		for _, item := range r.objects(fields...) {
+			names = append(names, item.text("name"))
+			r.note(item.wrong)
 		}
-		slices.Sort(all)
-		return all
+		slices.Sort(names)
+		return names
 	case nil:
 	default:
 		r.note(strings.Join(fields, "."))

@@ -25,7 +25,8 @@ const (
 	OwnComputer Proof = "OwnComputer"
 )
 
-// Ambient says that the proof is the manager's own, or a person's. It MUST NOT be sent to an endpoint that a user's object chose.
+// Ambient reports whether the proof is the manager's own, or a person's. It MUST NOT be sent to an endpoint that a user's object
+// chose.
 func (p Proof) Ambient() bool {
 	return p == WorkloadToken || p == ManagedIdentity || p == Manager || p == OwnComputer
 }
@@ -63,21 +64,21 @@ type Grant struct {
 }
 
 // OwnSecret grants a Secret of the asker's own namespace.
-func OwnSecret(by cloud.Asker, name string) Grant {
-	return Grant{Proof: ClientSecret, SecretNamespace: by.Namespace, SecretName: name}
+func OwnSecret(asker cloud.Asker, name string) Grant {
+	return Grant{Proof: ClientSecret, SecretNamespace: asker.Namespace, SecretName: name}
 }
 
-// Own grants the manager's own identity to the namespaces for which it was started; nil is none.
-func Own(by cloud.Asker, allowed *Allowed) (Grant, error) {
-	if !allows(allowed, by) {
+// OwnIdentity grants the manager's own identity to the namespaces for which it was started; nil is none.
+func OwnIdentity(asker cloud.Asker, allowed *Allowed) (Grant, error) {
+	if !allows(allowed, asker) {
 		return Grant{}, deny(infrav1.CredentialsMissingReason,
 			"the machine names no identity, and the manager may not use its own for "+
-				"namespace %s: set spec.identityRef, or allow the namespace with the manager's flags", by.Namespace)
+				"namespace %s: set spec.identityRef, or allow the namespace with the manager's flags", asker.Namespace)
 	}
-	return Grant{Proof: Manager, AskedBy: by.Namespace, AskedCloud: OtherCloud(by.Cloud)}, nil
+	return Grant{Proof: Manager, AskedBy: asker.Namespace, AskedCloud: OtherCloud(asker.Cloud)}, nil
 }
 
-// OtherCloud is the cloud of an AzureCluster if that says which. The public one is its default, and so says nothing: the
+// OtherCloud is the cloud of an AzureCluster if it is not the public one. That one is the default, and so proves nothing: the
 // manager's usual cloud may be another.
 func OtherCloud(name string) string {
 	if name == string(infrav1.AzurePublicCloud) {
@@ -86,30 +87,30 @@ func OtherCloud(name string) string {
 	return name
 }
 
-// Use grants an AzureClusterIdentity, or says why not. What its author writes grants no proof of the manager's: loans do.
-func Use(by cloud.Asker, i Identity, loans Loans) (Grant, error) {
+// Use grants an AzureClusterIdentity, or returns why not. What its author writes grants no proof of the manager's: loans do.
+func Use(asker cloud.Asker, i Identity, loans Loans) (Grant, error) {
 	name := i.Namespace + "/" + i.Name
 	switch {
 	case i.Missing:
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s does not exist: create it", name)
-	case i.BeingDeleted && !by.Holds:
+	case i.BeingDeleted && !asker.Holds:
 		return Grant{}, deny(infrav1.CredentialsBeingDeletedReason, "AzureClusterIdentity %s is being deleted, and stays only for the "+
 			"machines that may have a VM: create it again when it is gone, or set identityRef to another", name)
-	case !allows(i.Allowed, by) && by.Unread && i.Allowed != nil && i.Allowed.Selector != nil:
+	case !allows(i.Allowed, asker) && asker.Unread && i.Allowed != nil && i.Allowed.Selector != nil:
 		return Grant{}, deny(infrav1.CredentialsMissingReason,
 			"AzureClusterIdentity %s does not allow namespace %s by its name, and its selector cannot be tried, because the manager may "+
-				"not read Namespaces: add the name to its spec.allowedNamespaces.list", name, by.Namespace)
-	case !allows(i.Allowed, by):
+				"not read Namespaces: add the name to its spec.allowedNamespaces.list", name, asker.Namespace)
+	case !allows(i.Allowed, asker):
 		return Grant{}, deny(infrav1.CredentialsMissingReason,
 			"AzureClusterIdentity %s does not allow namespace %s: add the namespace to "+
-				"its spec.allowedNamespaces", name, by.Namespace)
+				"its spec.allowedNamespaces", name, asker.Namespace)
 	case i.ClientID == "" || i.TenantID == "":
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s has no clientID or no tenantID: set both", name)
 	case i.CertPath != "" || i.CredsPath != "" || i.Type == "UserAssignedIdentityCredential":
 		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s reads a file of its manager, which is not "+
 			"supported: use a Secret or the type WorkloadIdentity", name)
 	}
-	return i.grant(name, by, loans)
+	return i.grant(name, asker, loans)
 }
 
 // proofs are those of the types of an AzureClusterIdentity.
@@ -121,13 +122,13 @@ var proofs = map[string]Proof{
 	"ServicePrincipalCertificate": Certificate,
 }
 
-func (i Identity) grant(name string, by cloud.Asker, loans Loans) (Grant, error) {
+func (i Identity) grant(name string, asker cloud.Asker, loans Loans) (Grant, error) {
 	g := Grant{Proof: proofs[i.Type], ClientID: i.ClientID, TenantID: i.TenantID}
-	loan, lent := loans.entryFor(i.ClientID, by.Namespace)
-	if i.Namespace == by.Namespace && !g.Proof.Ambient() {
-		g.Cloud = OtherCloud(by.Cloud)
+	loan, lent := loans.entryFor(i.ClientID, asker.Namespace)
+	if i.Namespace == asker.Namespace && !g.Proof.Ambient() {
+		g.Cloud = OtherCloud(asker.Cloud)
 	} else {
-		g.Cloud, g.AskedBy, g.AskedCloud = loan.Cloud, by.Namespace, OtherCloud(by.Cloud)
+		g.Cloud, g.AskedBy, g.AskedCloud = loan.Cloud, asker.Namespace, OtherCloud(asker.Cloud)
 	}
 	switch {
 	case g.Proof == "":
@@ -140,7 +141,7 @@ func (i Identity) grant(name string, by cloud.Asker, loans Loans) (Grant, error)
 	case g.Proof.Ambient() && !lent:
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s is proved by the manager itself, and the "+
 			"operator has not lent its client to namespace %s: add the entry %s to the manager's flag --azure-identities, or use a Secret",
-			name, by.Namespace, Loan{ClientID: strings.ToLower(i.ClientID), Namespace: by.Namespace})
+			name, asker.Namespace, Loan{ClientID: strings.ToLower(i.ClientID), Namespace: asker.Namespace})
 	case g.Proof.Ambient():
 		return g, nil
 	case i.SecretName == "":
@@ -155,20 +156,21 @@ func (i Identity) grant(name string, by cloud.Asker, loans Loans) (Grant, error)
 	return g, nil
 }
 
-// In refuses a cloud that the asker's AzureCluster does not name, if it names one, for a proof of others. at is where the
+// In refuses a cloud that the asker's AzureCluster does not name, if it names one, for a proof of others. cloudName is where the
 // identity logs in.
-func (g Grant) In(at string) error {
+func (g Grant) In(cloudName string) error {
 	switch {
-	case g.AskedCloud == "" || g.AskedCloud == at:
+	case g.AskedCloud == "" || g.AskedCloud == cloudName:
 		return nil
 	case g.Proof == OwnComputer:
 		return deny(infrav1.CredentialsMissingReason,
 			"the AzureCluster of namespace %s is in %s, and this computer's own identity is for %s: if you have one there, add "+
-				"--azure-cloud=%s; or add the Secret of the machine's identity to the files", g.AskedBy, g.AskedCloud, at, g.AskedCloud)
+				"--azure-cloud=%s; or add the Secret of the machine's identity to the files", g.AskedBy, g.AskedCloud, cloudName,
+			g.AskedCloud)
 	case g.Proof == Manager:
 		return deny(infrav1.CredentialsMissingReason,
 			"the AzureCluster of namespace %s is in %s, and the manager's own identity in %s: set spec.identityRef to an identity there",
-			g.AskedBy, g.AskedCloud, at)
+			g.AskedBy, g.AskedCloud, cloudName)
 	}
 	client := cloud.Clean(g.ClientID, len(example))
 	return deny(infrav1.CredentialsMissingReason,
@@ -177,9 +179,9 @@ func (g Grant) In(at string) error {
 		Loan{ClientID: strings.ToLower(client), Cloud: g.AskedCloud, Namespace: g.AskedBy})
 }
 
-// At refuses to send an ambient proof to an endpoint that a user chose. chosen says whether the endpoint stands in the
+// AtEndpoint refuses to send an ambient proof to an endpoint that a user chose. chosen is true if the endpoint stands in the
 // Secret that brings the proof, or anywhere else that a user writes.
-func (g Grant) At(chosen, withSecret bool) error {
+func (g Grant) AtEndpoint(chosen, withSecret bool) error {
 	if !chosen || withSecret && !g.Proof.Ambient() {
 		return nil
 	}
@@ -187,18 +189,18 @@ func (g Grant) At(chosen, withSecret bool) error {
 		"credentials for it, or in the manager's own file of clouds: move it there")
 }
 
-func allows(a *Allowed, by cloud.Asker) bool {
+func allows(a *Allowed, asker cloud.Asker) bool {
 	if a == nil {
 		return false
 	}
 	if a.List == nil && a.Selector == nil {
 		return true
 	}
-	if slices.Contains(a.List, by.Namespace) {
+	if slices.Contains(a.List, asker.Namespace) {
 		return true
 	}
 	selector, err := metav1.LabelSelectorAsSelector(a.Selector) // nil selects nothing
-	return err == nil && !selector.Empty() && selector.Matches(labels.Set(by.Labels))
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(asker.Labels))
 }
 
 func deny(reason, format string, args ...any) error {

@@ -160,7 +160,7 @@ func TestIdentityThatCannotBeUsed(t *testing.T) {
 
 func TestTheManagersOwnIdentity(t *testing.T) {
 	for _, allowance := range allowances {
-		got, err := Own(byTeam, allowance.allowed)
+		got, err := OwnIdentity(byTeam, allowance.allowed)
 		if (err == nil) != allowance.in || (got.Proof == Manager) != allowance.in {
 			t.Errorf("%s: %v, %v", allowance.name, got, err)
 		}
@@ -177,7 +177,7 @@ func TestWhereAProofIsSent(t *testing.T) {
 		for _, chosen := range []bool{false, true} {
 			for _, withSecret := range []bool{false, true} {
 				want := !chosen || theirs && withSecret
-				if err := (Grant{Proof: proof}).At(chosen, withSecret); (err == nil) != want {
+				if err := (Grant{Proof: proof}).AtEndpoint(chosen, withSecret); (err == nil) != want {
 					t.Errorf("%s, endpoint chosen %v, in its Secret %v: %v", proof, chosen, withSecret, err)
 				}
 			}

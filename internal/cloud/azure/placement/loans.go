@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 )
 
-// Loans are the operator's word: which namespaces may use which of the identities that the manager proves by itself, with its
-// token or the managed identities of its node. No object that a tenant may write lends one.
+// Loans are the decisions of the operator: which namespaces may use which of the identities that the manager proves by itself,
+// with its token or the managed identities of its node. No object that a tenant may write lends one.
 type Loans []Loan
 
 // Loan lends the identity of a client to a namespace, or to all of them, which is "*". Cloud is where the identity is; empty for
@@ -31,8 +31,8 @@ func ReadLoans(entries []string) (Loans, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, other := range loans {
-			if other.ClientID == loan.ClientID && other.Cloud != loan.Cloud {
+		for _, previous := range loans {
+			if previous.ClientID == loan.ClientID && previous.Cloud != loan.Cloud {
 				return nil, fmt.Errorf("%q: client %s is in another cloud in an entry before; an identity is in one cloud, so name the "+
 					"same in each of its entries", entry, loan.ClientID)
 			}
@@ -43,11 +43,11 @@ func ReadLoans(entries []string) (Loans, error) {
 }
 
 func readLoan(entry string) (Loan, error) {
-	who, namespace, whole := strings.Cut(entry, "=")
-	client, at, withCloud := strings.Cut(who, "@")
-	loan := Loan{ClientID: strings.ToLower(client), Cloud: at, Namespace: namespace}
+	holder, namespace, complete := strings.Cut(entry, "=")
+	client, cloudName, withCloud := strings.Cut(holder, "@")
+	loan := Loan{ClientID: strings.ToLower(client), Cloud: cloudName, Namespace: namespace}
 	switch {
-	case !whole || withCloud && at == "":
+	case !complete || withCloud && cloudName == "":
 		return loan, fmt.Errorf("%q is not of the form CLIENTID=NAMESPACE or CLIENTID@CLOUD=NAMESPACE, such as %s=team-a",
 			entry, example)
 	case client == everyNamespace:
@@ -79,20 +79,20 @@ func (l Loans) Clouds() []string {
 
 // entryFor is the entry by which a namespace may use the identity of a client.
 func (l Loans) entryFor(client, namespace string) (Loan, bool) {
-	at := slices.IndexFunc(l, func(loan Loan) bool {
+	index := slices.IndexFunc(l, func(loan Loan) bool {
 		return strings.EqualFold(loan.ClientID, client) && (loan.Namespace == namespace || loan.Namespace == everyNamespace)
 	})
-	if at < 0 {
+	if index < 0 {
 		return Loan{}, false
 	}
-	return l[at], true
+	return l[index], true
 }
 
 // String is the entry.
 func (l Loan) String() string {
-	at := l.ClientID
+	text := l.ClientID
 	if l.Cloud != "" {
-		at += "@" + l.Cloud
+		text += "@" + l.Cloud
 	}
-	return at + "=" + l.Namespace
+	return text + "=" + l.Namespace
 }

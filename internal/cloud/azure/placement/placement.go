@@ -1,6 +1,6 @@
-// Package placement says where in Azure a machine's VM goes and with whose rights, from values alone: the machine's spec, its
-// providerID, and the AzureCluster of Cluster API Provider Azure, which fills in what the spec leaves out. A machine whose spec
-// says all needs no AzureCluster. It asks nothing and remembers nothing.
+// Package placement decides where in Azure a machine's VM goes and with whose rights, from values alone: the machine's spec, its
+// providerID, and the AzureCluster of Cluster API Provider Azure, which fills in what the spec leaves out. A machine with a
+// complete spec needs no AzureCluster. It calls nothing and remembers nothing.
 package placement
 
 import (
@@ -22,7 +22,7 @@ type Placement struct {
 	Location string
 	// Subnets has the ID of the subnet of each adapter of the spec, or one if the spec has no adapter.
 	Subnets []string
-	// SecurityGroup and RouteTable are the IDs of those of the first subnet, where the AzureCluster says them.
+	// SecurityGroup and RouteTable are the IDs of those of the first subnet, if the AzureCluster names them.
 	SecurityGroup string
 	RouteTable    string
 	// Balancer is the name of the load balancer of the nodes; OutboundPool is the ID of its pool that the node must join to reach
@@ -35,8 +35,8 @@ type Placement struct {
 	Tags map[string]string
 }
 
-// Resolve fills in what the spec leaves out. What providerID says holds over all else, because the VM is there; it is empty for
-// a machine that is not claimed yet. azureCluster is nil if the Cluster has none.
+// Resolve fills in what the spec leaves out. providerID holds over all else, because the VM is there; it is empty for a machine
+// that is not claimed yet. azureCluster is nil if the Cluster has none.
 func Resolve(spec *infrav1.AzureVM, providerID string, azureCluster *unstructured.Unstructured) (Placement, error) {
 	if spec == nil {
 		return Placement{}, refuse("spec.azure is missing: add it to say where and how to make the VM")
@@ -117,16 +117,16 @@ func (p *Placement) connect(spec *infrav1.AzureVM, c cluster) error {
 	return nil
 }
 
-// inherit takes what the AzureCluster says of the first subnet. A pool can only be joined from its own virtual network, and a
-// NAT gateway makes it needless.
+// inherit takes over what the AzureCluster has for the first subnet. A pool can only be joined from its own virtual network, and
+// a NAT gateway makes it needless.
 func (p *Placement) inherit(c cluster) {
 	if !strings.EqualFold(p.Group.Subscription, c.subscription) || !c.inNetwork(p.Subnets[0]) {
 		return
 	}
-	of := c.subnetOf(p.Subnets[0])
-	p.SecurityGroup, p.RouteTable = of.securityGroup, of.routeTable
+	found := c.subnetOf(p.Subnets[0])
+	p.SecurityGroup, p.RouteTable = found.securityGroup, found.routeTable
 	p.Balancer = c.balancer
-	if c.balancer != "" && !of.natGateway {
+	if c.balancer != "" && !found.natGateway {
 		p.OutboundPool = arm.GroupID(c.subscription, c.group).Pool(c.balancer, c.pool).String()
 	}
 }

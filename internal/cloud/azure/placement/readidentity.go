@@ -16,7 +16,7 @@ func IdentityOf(azureCluster *unstructured.Unstructured) (types.NamespacedName, 
 	if azureCluster == nil {
 		return types.NamespacedName{}, nil
 	}
-	r := reader{of: azureCluster.Object}
+	r := reader{object: azureCluster.Object}
 	kind, name := r.text("spec", "identityRef", "kind"), r.text("spec", "identityRef", "name")
 	namespace := first(r.text("spec", "identityRef", "namespace"), azureCluster.GetNamespace())
 	switch {
@@ -32,7 +32,7 @@ func IdentityOf(azureCluster *unstructured.Unstructured) (types.NamespacedName, 
 
 // ReadIdentity reads an AzureClusterIdentity.
 func ReadIdentity(object *unstructured.Unstructured) (Identity, error) {
-	r := reader{of: object.Object}
+	r := reader{object: object.Object}
 	i := Identity{
 		Namespace: object.GetNamespace(), Name: object.GetName(),
 		Type: r.text("spec", "type"), ClientID: r.text("spec", "clientID"), TenantID: r.text("spec", "tenantID"),
@@ -50,16 +50,16 @@ func ReadIdentity(object *unstructured.Unstructured) (Identity, error) {
 }
 
 func (r *reader) allowed(fields ...string) *Allowed {
-	of, there, err := unstructured.NestedMap(r.of, fields...)
+	object, found, err := unstructured.NestedMap(r.object, fields...)
 	r.check(err, fields)
-	if !there { // or of another type
+	if !found { // or of another type
 		return nil
 	}
 	var read struct {
 		List     []string              `json:"list"`
 		Selector *metav1.LabelSelector `json:"selector"`
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of, &read); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &read); err != nil {
 		r.check(err, fields)
 		return nil
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Separate says that the adapters must be there before the VM, because the cloud wants it so or one has an address of its own:
-// Azure's request for a VM has no place for it.
+// Separate reports whether the adapters must be there before the VM, because the cloud wants it so or one has an address of its
+// own: Azure's request for a VM has no place for it.
 func Separate(w Want) bool {
 	return w.Separate || slices.ContainsFunc(w.Machine.Spec.Azure.NetworkInterfaces, hasAddress)
 }
 
-func hasAddress(one infrav1.AzureNetworkInterface) bool { return one.PrivateAddress != "" }
+func hasAddress(adapter infrav1.AzureNetworkInterface) bool { return adapter.PrivateAddress != "" }
 
 // adapters are part of the request for the VM: nothing is left of them if it is refused. Separate ones are named.
 func adapters(w Want) *armcompute.NetworkProfile {
@@ -48,7 +48,7 @@ func adapter(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceConfigurat
 	}
 }
 
-// wantedAdapter is what the spec says of an adapter; a VM whose spec has none gets one.
+// wantedAdapter is an adapter as the spec has it; a VM whose spec has none gets one.
 func wantedAdapter(m cloud.Machine, i int) infrav1.AzureNetworkInterface {
 	if named := m.Spec.Azure.NetworkInterfaces; i < len(named) {
 		return named[i]
@@ -71,19 +71,19 @@ func accelerated(w Want, wanted infrav1.AzureNetworkInterface) bool {
 	return wanted.AcceleratedNetworking == infrav1.AzureEnabled
 }
 
-func nameServers(all []string) *armcompute.VirtualMachineNetworkInterfaceDNSSettingsConfiguration {
-	if len(all) == 0 {
+func nameServers(servers []string) *armcompute.VirtualMachineNetworkInterfaceDNSSettingsConfiguration {
+	if len(servers) == 0 {
 		return nil
 	}
-	return &armcompute.VirtualMachineNetworkInterfaceDNSSettingsConfiguration{DNSServers: texts(all)}
+	return &armcompute.VirtualMachineNetworkInterfaceDNSSettingsConfiguration{DNSServers: texts(servers)}
 }
 
 // addresses of an adapter: its own, and those for pods.
 func addresses(w Want, i int) []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration {
 	wanted := wantedAdapter(w.Machine, i)
-	all := []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration{{Name: new(firstAddress), Properties: ownAddress(w, i)}}
+	configs := []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration{{Name: new(firstAddress), Properties: ownAddress(w, i)}}
 	for n := range int(wanted.SecondaryAddresses) {
-		all = append(all, &armcompute.VirtualMachineNetworkInterfaceIPConfiguration{
+		configs = append(configs, &armcompute.VirtualMachineNetworkInterfaceIPConfiguration{
 			Name: new(nextAddress(n)),
 			Properties: &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
 				Primary: new(false), Subnet: resource(w.Placement.Subnets[i]),
@@ -91,7 +91,7 @@ func addresses(w Want, i int) []*armcompute.VirtualMachineNetworkInterfaceIPConf
 			},
 		})
 	}
-	return all
+	return configs
 }
 
 // firstAddress and nextAddress are the names of addresses.
@@ -101,38 +101,38 @@ func nextAddress(n int) string { return fmt.Sprint("pod-", n+1) }
 
 func ownAddress(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties {
 	wanted := wantedAdapter(w.Machine, i)
-	own := &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
+	address := &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
 		Primary:                         new(true),
 		Subnet:                          resource(w.Placement.Subnets[i]),
 		ApplicationSecurityGroups:       resources(wanted.ApplicationSecurityGroupIDs),
 		LoadBalancerBackendAddressPools: resources(Pools(w, i)),
 	}
 	if wanted.PublicIP == infrav1.AzureEnabled {
-		own.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), inlineTags(w))
+		address.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), inlineTags(w))
 	}
-	return own
+	return address
 }
 
 // Pools are those that an adapter joins. The first one also joins the pool through which nodes reach the Internet, unless it has
 // an address there.
 func Pools(w Want, i int) []string {
 	wanted := wantedAdapter(w.Machine, i)
-	all := slices.Clone(wanted.LoadBalancerPoolIDs)
+	pools := slices.Clone(wanted.LoadBalancerPoolIDs)
 	out := w.Placement.OutboundPool
-	if i == 0 && out != "" && wanted.PublicIP != infrav1.AzureEnabled && !slices.Contains(all, out) {
-		all = append(all, out)
+	if i == 0 && out != "" && wanted.PublicIP != infrav1.AzureEnabled && !slices.Contains(pools, out) {
+		pools = append(pools, out)
 	}
-	return all
+	return pools
 }
 
-// HasPublic says that a VM is to have a public IP.
+// HasPublic reports whether a VM is to have a public IP.
 func HasPublic(spec *infrav1.AzureVM) bool {
-	return spec != nil && slices.ContainsFunc(spec.NetworkInterfaces, func(one infrav1.AzureNetworkInterface) bool {
-		return one.PublicIP == infrav1.AzureEnabled
+	return spec != nil && slices.ContainsFunc(spec.NetworkInterfaces, func(adapter infrav1.AzureNetworkInterface) bool {
+		return adapter.PublicIP == infrav1.AzureEnabled
 	})
 }
 
-// public has our marks, too: Azure is known to leave public IPs whatever their deleteOption says (azure-rest-api-specs #25475).
+// public has our marks, too: Azure is known to leave public IPs whatever their deleteOption is (azure-rest-api-specs #25475).
 func public(name string, marks map[string]*string) *armcompute.VirtualMachinePublicIPAddressConfiguration {
 	return &armcompute.VirtualMachinePublicIPAddressConfiguration{
 		Name: &name, Tags: marks,
@@ -145,17 +145,17 @@ func public(name string, marks map[string]*string) *armcompute.VirtualMachinePub
 }
 
 func resources(ids []string) []*armcompute.SubResource {
-	var all []*armcompute.SubResource
+	var refs []*armcompute.SubResource
 	for _, id := range ids {
-		all = append(all, resource(id))
+		refs = append(refs, resource(id))
 	}
-	return all
+	return refs
 }
 
 func texts(values []string) []*string {
-	var all []*string
+	var refs []*string
 	for _, value := range values {
-		all = append(all, &value)
+		refs = append(refs, &value)
 	}
-	return all
+	return refs
 }

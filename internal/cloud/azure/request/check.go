@@ -13,10 +13,10 @@ const MaxUserData = 65535
 // leave out what a machine needs, and the tags of an AzureCluster are not the machine's.
 func Check(w Want) error {
 	spec := w.Machine.Spec.Azure
-	switch of := sources(spec.Image); {
-	case of == 0:
+	switch count := sources(spec.Image); {
+	case count == 0:
 		return cloud.Missing("spec.azure.image")
-	case of > 1:
+	case count > 1:
 		return refuse("spec.azure.image has several images: set one of id, computeGallery, communityGallery and marketplace")
 	}
 	if wrong := arm.CheckTags(users(w)); wrong != "" {
@@ -31,22 +31,22 @@ func Check(w Want) error {
 
 // sources counts the images that a spec names.
 func sources(image infrav1.AzureImage) int {
-	of := 0
-	for _, there := range []bool{
+	count := 0
+	for _, set := range []bool{
 		image.ID != "", image.ComputeGallery.Name != "", image.CommunityGallery.Name != "", image.Marketplace.SKU != "",
 	} {
-		if there {
-			of++
+		if set {
+			count++
 		}
 	}
-	return of
+	return count
 }
 
 // publicBeside is the adapter with a public IP where adapters are made before their VM.
 func publicBeside(w Want) string {
-	for _, one := range w.Machine.Spec.Azure.NetworkInterfaces {
-		if one.PublicIP == infrav1.AzureEnabled && Separate(w) {
-			return one.Name
+	for _, adapter := range w.Machine.Spec.Azure.NetworkInterfaces {
+		if adapter.PublicIP == infrav1.AzureEnabled && Separate(w) {
+			return adapter.Name
 		}
 	}
 	return ""

@@ -27,13 +27,13 @@ func Choices(sizes, zones []string) []Choice {
 	if len(zones) == 0 {
 		zones = []string{""}
 	}
-	var all []Choice
+	var choices []Choice
 	for _, size := range sizes {
 		for _, zone := range zones {
-			all = append(all, Choice{Size: size, Zone: zone})
+			choices = append(choices, Choice{Size: size, Zone: zone})
 		}
 	}
-	return all
+	return choices
 }
 
 // Pick is the first choice that is open, and false if all are closed.

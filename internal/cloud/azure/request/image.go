@@ -12,23 +12,23 @@ import (
 // latest is the version that Azure itself looks up.
 const latest = "latest"
 
-// Image is what the VM is made from. A gallery is in the VM's group unless the spec says another.
+// Image is what the VM is made from. A gallery is in the VM's group unless the spec names another.
 func Image(w Want) *armcompute.ImageReference {
-	of := w.Machine.Spec.Azure.Image
+	image := w.Machine.Spec.Azure.Image
 	switch {
-	case of.ComputeGallery.Name != "":
-		return &armcompute.ImageReference{ID: new(galleryID(of.ComputeGallery, w.Placement.Group))}
-	case of.CommunityGallery.Name != "":
-		g := of.CommunityGallery
+	case image.ComputeGallery.Name != "":
+		return &armcompute.ImageReference{ID: new(galleryID(image.ComputeGallery, w.Placement.Group))}
+	case image.CommunityGallery.Name != "":
+		g := image.CommunityGallery
 		return &armcompute.ImageReference{CommunityGalleryImageID: new(
 			"/CommunityGalleries/" + g.Gallery + "/Images/" + g.Name + "/Versions/" + cmp.Or(g.Version, latest))}
-	case of.Marketplace.SKU != "":
-		m := of.Marketplace
+	case image.Marketplace.SKU != "":
+		m := image.Marketplace
 		return &armcompute.ImageReference{
 			Publisher: &m.Publisher, Offer: &m.Offer, SKU: &m.SKU, Version: new(cmp.Or(m.Version, latest)),
 		}
 	}
-	return &armcompute.ImageReference{ID: &of.ID}
+	return &armcompute.ImageReference{ID: &image.ID}
 }
 
 func galleryID(g infrav1.AzureGalleryImage, home arm.ID) string {
@@ -38,9 +38,9 @@ func galleryID(g infrav1.AzureGalleryImage, home arm.ID) string {
 }
 
 // plan is bought with an image of the marketplace.
-func plan(of infrav1.AzureMarketplaceImage) *armcompute.Plan {
-	if of.Plan != infrav1.AzureImagePlanImage {
+func plan(image infrav1.AzureMarketplaceImage) *armcompute.Plan {
+	if image.Plan != infrav1.AzureImagePlanImage {
 		return nil
 	}
-	return &armcompute.Plan{Publisher: &of.Publisher, Product: &of.Offer, Name: &of.SKU}
+	return &armcompute.Plan{Publisher: &image.Publisher, Product: &image.Offer, Name: &image.SKU}
 }

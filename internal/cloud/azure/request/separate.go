@@ -9,16 +9,16 @@ import (
 type object = map[string]any
 
 // named are separate adapters in the request for their VM, which removes them when it goes.
-func named(w Want) (all []*armcompute.NetworkInterfaceReference) {
+func named(w Want) (refs []*armcompute.NetworkInterfaceReference) {
 	for i := range w.Placement.Subnets {
-		all = append(all, &armcompute.NetworkInterfaceReference{
+		refs = append(refs, &armcompute.NetworkInterfaceReference{
 			ID: new(w.Placement.Group.Adapter(AdapterName(w.Machine, i)).String()),
 			Properties: &armcompute.NetworkInterfaceReferenceProperties{
 				Primary: new(i == 0), DeleteOption: ptr.To(armcompute.DeleteOptionsDelete),
 			},
 		})
 	}
-	return all
+	return refs
 }
 
 // Adapter is the body of the request that makes a separate adapter, in the form of Microsoft.Network. It is only made before its
@@ -29,8 +29,8 @@ func Adapter(w Want, i int) map[string]any {
 		"enableAcceleratedNetworking": Accelerated(w, i),
 		"ipConfigurations":            separateAddresses(w, i),
 	}
-	if on := enabled(wanted.IPForwarding); on != nil {
-		properties["enableIPForwarding"] = *on
+	if forwarding := enabled(wanted.IPForwarding); forwarding != nil {
+		properties["enableIPForwarding"] = *forwarding
 	}
 	if len(wanted.DNSServers) > 0 {
 		properties["dnsSettings"] = object{"dnsServers": wanted.DNSServers}
@@ -41,36 +41,36 @@ func Adapter(w Want, i int) map[string]any {
 	return object{"location": w.Placement.Location, "tags": tags(w), "properties": properties}
 }
 
-// Accelerated says whether an adapter has accelerated networking, which not every size has.
+// Accelerated reports whether an adapter has accelerated networking, which not every size has.
 func Accelerated(w Want, i int) bool { return accelerated(w, wantedAdapter(w.Machine, i)) }
 
 func separateAddresses(w Want, i int) []any {
 	wanted, subnet := wantedAdapter(w.Machine, i), object{"id": w.Placement.Subnets[i]}
-	own := object{"primary": true, "subnet": subnet}
+	first := object{"primary": true, "subnet": subnet}
 	if wanted.PrivateAddress != "" {
-		own["privateIPAllocationMethod"], own["privateIPAddress"] = "Static", wanted.PrivateAddress
+		first["privateIPAllocationMethod"], first["privateIPAddress"] = "Static", wanted.PrivateAddress
 	}
 	groups := references(wanted.ApplicationSecurityGroupIDs)
 	if len(groups) > 0 {
-		own["applicationSecurityGroups"] = groups
+		first["applicationSecurityGroups"] = groups
 	}
 	if joined := references(Pools(w, i)); len(joined) > 0 {
-		own["loadBalancerBackendAddressPools"] = joined
+		first["loadBalancerBackendAddressPools"] = joined
 	}
-	all := []any{object{"name": firstAddress, "properties": own}}
+	configs := []any{object{"name": firstAddress, "properties": first}}
 	for n := range int(wanted.SecondaryAddresses) {
 		next := object{"primary": false, "subnet": subnet}
 		if len(groups) > 0 {
 			next["applicationSecurityGroups"] = groups
 		}
-		all = append(all, object{"name": nextAddress(n), "properties": next})
+		configs = append(configs, object{"name": nextAddress(n), "properties": next})
 	}
-	return all
+	return configs
 }
 
-func references(ids []string) (all []any) {
+func references(ids []string) (refs []any) {
 	for _, id := range ids {
-		all = append(all, object{"id": id})
+		refs = append(refs, object{"id": id})
 	}
-	return all
+	return refs
 }

@@ -1,5 +1,5 @@
 // Package request writes the one request that makes a VM with its adapters and disks, so that one deletion removes them all. It
-// asks nothing and remembers nothing.
+// calls nothing and remembers nothing.
 package request
 
 import (
@@ -20,11 +20,11 @@ type Want struct {
 	Machine   cloud.Machine
 	Placement placement.Placement
 	Choice    Choice
-	// Accelerated says that the size has accelerated networking.
+	// Accelerated is true if the size has accelerated networking.
 	Accelerated bool
-	// Separate says that the cloud refuses adapters in the request for a VM.
+	// Separate is true if the cloud refuses adapters in the request for a VM.
 	Separate bool
-	// Untagged says that the cloud's api-version has no tags for what is made with a VM.
+	// Untagged is true if the cloud's api-version has no tags for what is made with a VM.
 	Untagged bool
 	UserData cloud.UserData
 	Password string
@@ -63,7 +63,7 @@ func VM(w Want) armcompute.VirtualMachine {
 	return vm
 }
 
-// inlineTags are those of what is made with a VM. Without them its name says whose it is.
+// inlineTags are those of what is made with a VM. Without them its name shows whose it is.
 func inlineTags(w Want) map[string]*string {
 	if w.Untagged {
 		return nil
@@ -76,26 +76,26 @@ func tags(w Want) map[string]*string { return pointers(marks(w)) }
 // marks are ours together with the tags of users.
 func marks(w Want) map[string]string { return arm.Tags(w.Machine, users(w)) }
 
-func pointers(of map[string]string) map[string]*string {
-	all := map[string]*string{}
-	for name, value := range of {
-		all[name] = &value
+func pointers(values map[string]string) map[string]*string {
+	refs := map[string]*string{}
+	for name, value := range values {
+		refs[name] = &value
 	}
-	return all
+	return refs
 }
 
 // users are the tags that users want: those of the machine go before those of the AzureCluster. Azure ignores the case of names.
 func users(w Want) map[string]string {
-	all, taken := map[string]string{}, map[string]bool{}
+	merged, taken := map[string]string{}, map[string]bool{}
 	for name, value := range w.Machine.Spec.Azure.AdditionalTags {
-		all[name], taken[strings.ToLower(name)] = string(value), true
+		merged[name], taken[strings.ToLower(name)] = string(value), true
 	}
 	for name, value := range w.Placement.Tags {
 		if !taken[strings.ToLower(name)] {
-			all[name] = value
+			merged[name] = value
 		}
 	}
-	return all
+	return merged
 }
 
 func identities(wanted infrav1.AzureIdentities) *armcompute.VirtualMachineIdentity {
@@ -103,18 +103,18 @@ func identities(wanted infrav1.AzureIdentities) *armcompute.VirtualMachineIdenti
 	case infrav1.AzureIdentitiesSystemAssigned:
 		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeSystemAssigned)}
 	case infrav1.AzureIdentitiesUserAssigned:
-		all := map[string]*armcompute.UserAssignedIdentitiesValue{}
+		assigned := map[string]*armcompute.UserAssignedIdentitiesValue{}
 		for _, id := range wanted.UserAssigned {
-			all[id] = &armcompute.UserAssignedIdentitiesValue{}
+			assigned[id] = &armcompute.UserAssignedIdentitiesValue{}
 		}
 		return &armcompute.VirtualMachineIdentity{
-			Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: all,
+			Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: assigned,
 		}
 	}
 	return nil
 }
 
-// security has secure boot and the virtual TPM on unless the spec says otherwise.
+// security has secure boot and the virtual TPM on unless the spec disables them.
 func security(wanted infrav1.AzureSecurityProfile) *armcompute.SecurityProfile {
 	if wanted == (infrav1.AzureSecurityProfile{}) {
 		return nil
@@ -146,15 +146,15 @@ func reservation(group string) *armcompute.CapacityReservationProfile {
 
 // spot VMs are removed with their disks when Azure evicts them, so that they cost nothing more. The price -1 is that of a regular
 // VM.
-func spot(wanted infrav1.AzureSpot, of *armcompute.VirtualMachineProperties) {
+func spot(wanted infrav1.AzureSpot, properties *armcompute.VirtualMachineProperties) {
 	price, err := strconv.ParseFloat(wanted.MaxPrice, 64)
 	if err != nil {
 		price = -1
 	}
 	policy := cmp.Or(wanted.EvictionPolicy, infrav1.AzureEvictionDelete)
-	of.Priority = new(armcompute.VirtualMachinePriorityTypesSpot)
-	of.EvictionPolicy = new(armcompute.VirtualMachineEvictionPolicyTypes(policy))
-	of.BillingProfile = &armcompute.BillingProfile{MaxPrice: &price}
+	properties.Priority = new(armcompute.VirtualMachinePriorityTypesSpot)
+	properties.EvictionPolicy = new(armcompute.VirtualMachineEvictionPolicyTypes(policy))
+	properties.BillingProfile = &armcompute.BillingProfile{MaxPrice: &price}
 }
 
 func resource(id string) *armcompute.SubResource {
@@ -166,8 +166,8 @@ func resource(id string) *armcompute.SubResource {
 
 // optional is a value that is sent only if it is there.
 func optional[T comparable](value T) *T {
-	var none T
-	if value == none {
+	var zero T
+	if value == zero {
 		return nil
 	}
 	return &value

@@ -12,7 +12,7 @@ import (
 // admin is the account that Azure demands. Its password is kept nowhere.
 const admin = "capwin"
 
-// system is Windows' part. Windows is not updated by itself unless the spec says so: nodes are replaced.
+// system is Windows' part. Windows does not update itself unless the spec asks for it: nodes are replaced.
 func system(w Want) *armcompute.OSProfile {
 	spec := w.Machine.Spec.Azure
 	mode := cmp.Or(spec.Windows.PatchMode, infrav1.AzurePatchManual)

@@ -1,5 +1,5 @@
-// Package skus knows what the VM sizes of a region can do for a subscription, from Azure's list of them. It asks nothing and
-// remembers nothing. What the list does not say of a size is not held against it: Azure itself has the last word.
+// Package skus finds out what the VM sizes of a region can do for a subscription, from Azure's list of them. It calls nothing and
+// remembers nothing. What the list lacks about a size is not held against it: Azure itself has the last word.
 package skus
 
 import (
@@ -38,10 +38,10 @@ type Size struct {
 	CPUs, MemoryMiB int64
 	// Family is what the size has its quota with.
 	Family string
-	// Zones are those in which the subscription may use the size. Barred says that it may not in the whole region.
+	// Zones are those in which the subscription may use the size. Barred is true if it may not in the whole region.
 	Zones  []string
 	Barred bool
-	// Accelerated says that the size is known to have accelerated networking.
+	// Accelerated is true if the size is known to have accelerated networking.
 	Accelerated bool
 
 	facts map[string]string
@@ -68,38 +68,38 @@ func Location(name string) string {
 }
 
 // Read reads Azure's list for a region.
-func Read(all []Listed, location string) Sizes {
+func Read(list []Listed, location string) Sizes {
 	sizes := Sizes{}
-	for _, one := range all {
-		if strings.EqualFold(one.ResourceType, "virtualMachines") && one.Name != "" {
-			sizes[strings.ToLower(one.Name)] = sizeOf(one, location)
+	for _, entry := range list {
+		if strings.EqualFold(entry.ResourceType, "virtualMachines") && entry.Name != "" {
+			sizes[strings.ToLower(entry.Name)] = sizeOf(entry, location)
 		}
 	}
 	return sizes
 }
 
-func sizeOf(one Listed, location string) Size {
-	s := Size{Name: cloud.Clean(one.Name, 64), Family: cloud.Clean(one.Family, 64), facts: map[string]string{}}
-	for _, c := range one.Capabilities {
+func sizeOf(entry Listed, location string) Size {
+	s := Size{Name: cloud.Clean(entry.Name, 64), Family: cloud.Clean(entry.Family, 64), facts: map[string]string{}}
+	for _, c := range entry.Capabilities {
 		if slices.Contains(used, c.Name) {
 			s.facts[c.Name] = c.Value
 		}
 	}
 	s.CPUs = int64(max(s.number("vCPUs"), 0))
 	s.MemoryMiB = int64(max(s.number("MemoryGB"), 0) * 1024)
-	s.Accelerated = s.is("AcceleratedNetworkingEnabled")
-	for _, at := range one.LocationInfo {
-		if Location(at.Location) != Location(location) {
+	s.Accelerated = s.isTrue("AcceleratedNetworkingEnabled")
+	for _, info := range entry.LocationInfo {
+		if Location(info.Location) != Location(location) {
 			continue
 		}
-		s.Zones = slices.Clone(at.Zones)
-		for _, detail := range at.ZoneDetails {
+		s.Zones = slices.Clone(info.Zones)
+		for _, detail := range info.ZoneDetails {
 			if slices.ContainsFunc(detail.Capabilities, isUltra) {
 				s.ultra = append(s.ultra, detail.Name...)
 			}
 		}
 	}
-	for _, r := range one.Restrictions {
+	for _, r := range entry.Restrictions {
 		switch {
 		case strings.EqualFold(r.Type, "Location"):
 			s.Barred = true
@@ -122,15 +122,15 @@ var used = []string{
 	"MaxNetworkInterfaces", "UltraSSDAvailable",
 }
 
-// Starts says whether the size can start an image of a generation, V1 or V2, as far as that is known.
+// Starts reports whether the size can start an image of a generation, V1 or V2, as far as that is known.
 func (s Size) Starts(generation string) bool {
-	known := strings.ToUpper(s.facts["HyperVGenerations"])
-	return generation == "" || known == "" || slices.Contains(strings.Split(known, ","), strings.ToUpper(generation))
+	generations := strings.ToUpper(s.facts["HyperVGenerations"])
+	return generation == "" || generations == "" || slices.Contains(strings.Split(generations, ","), strings.ToUpper(generation))
 }
 
-// is says that a fact is known to be true, and lacks that it is known to be false.
-func (s Size) is(fact string) bool    { return strings.EqualFold(s.facts[fact], "true") }
-func (s Size) lacks(fact string) bool { return strings.EqualFold(s.facts[fact], "false") }
+// isTrue reports whether a fact is known to be true, and lacks whether it is known to be false.
+func (s Size) isTrue(fact string) bool { return strings.EqualFold(s.facts[fact], "true") }
+func (s Size) lacks(fact string) bool  { return strings.EqualFold(s.facts[fact], "false") }
 
 // number is a fact that is a number; -1 if it is not known.
 func (s Size) number(fact string) float64 {
@@ -141,7 +141,7 @@ func (s Size) number(fact string) float64 {
 	return n
 }
 
-// fewer says that a number is known and less than wanted.
+// fewer reports whether a number is known and less than wanted.
 func (s Size) fewer(fact string, wanted float64) bool {
 	n := s.number(fact)
 	return n >= 0 && n < wanted

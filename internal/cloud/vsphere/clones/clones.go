@@ -1,9 +1,9 @@
-// Package clones knows which clones that are under way may make the VM of a machine. A caller may rely on this, and need not
+// Package clones finds the clones under way that may still make the VM of a machine. A caller may rely on this, and need not
 // read how:
 //
-//   - A task does not say which VM it makes. A clone is a suspect only if our own user asked for it, if its template has the
-//     name that the machine's spec says. So the clones of a backup, of other users and of other templates hold up none of our
-//     machines. How old it is does not count: no two clocks agree.
+//   - A task does not name the VM that it makes. A clone is a suspect only if our own user started it, and if its template has
+//     the name in the machine's spec. So the clones of a backup, of other users and of other templates hold up none of our
+//     machines. The age of a clone does not count: no two clocks agree.
 //   - What cannot be read of a clone counts against it.
 //   - Earlier asks about the clones that were begun before this process, with one list for all machines; Rivals asks about
 //     those of any process. Both ask the vCenter again while suspects are left, unless it pushes their end.
@@ -29,42 +29,42 @@ type Tasks = map[types.ManagedObjectReference]bool
 
 // Clones are those of one account.
 type Clones struct {
-	session *session.Session
-	now     func() time.Time
-	known   func() Tasks // the tasks of this process; what they make is known
+	session  *session.Session
+	now      func() time.Time
+	ownTasks func() Tasks // the tasks of this process; what they make is known
 
 	mu       sync.Mutex
-	by       *caller
-	earlier  []clone // when we first asked
+	caller   *caller
+	earlier  []clone // of the first list
 	asked    time.Time
 	machines map[cloud.MachineID]*suspicion
 }
 
-// caller is who we are at the vCenter.
+// caller is our own user at the vCenter.
 type caller struct{ user string }
 
-// suspicion is what is suspected of making a machine's VM.
+// suspicion holds the clones that may make a machine's VM.
 type suspicion struct {
 	key      cloud.Key
 	tasks    Tasks
-	listed   time.Time // when the vCenter was asked which there are
+	listed   time.Time // when the tasks were read
 	followed bool      // the vCenter pushes their end
 }
 
-// In returns the clones of the account that a session is of.
-func In(s *session.Session, now func() time.Time, known func() Tasks) *Clones {
-	return &Clones{session: s, now: now, known: known, machines: map[cloud.MachineID]*suspicion{}}
+// In returns the clones of the account that a session belongs to.
+func In(s *session.Session, now func() time.Time, ownTasks func() Tasks) *Clones {
+	return &Clones{session: s, now: now, ownTasks: ownTasks, machines: map[cloud.MachineID]*suspicion{}}
 }
 
-// Earlier says whether a clone that was begun before this process may still make m's VM, and whether one may have made it.
+// Earlier reports whether a clone that was begun before this process may still make m's VM, and whether one may have made it.
 func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended bool, err error) {
 	if err := c.askOnce(ctx); err != nil {
 		return false, false, err
 	}
 	c.mu.Lock()
-	s, mine := c.machines[m.ID()], concerning(m, c.earlier, c.by)
-	if s == nil && len(mine) > 0 {
-		s = c.suspect(m, mine, c.asked)
+	s, candidates := c.machines[m.ID()], concerning(m, c.earlier, c.caller)
+	if s == nil && len(candidates) > 0 {
+		s = c.suspect(m, candidates, c.asked)
 	}
 	c.mu.Unlock()
 	if s == nil {
@@ -74,41 +74,41 @@ func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended b
 	return running, true, err
 }
 
-// Rivals says whether a clone of any process may still make m's VM. What was found out before since does not count: a request
+// Rivals reports whether a clone of any process may still make m's VM. Answers from before the cutoff do not count: a request
 // that was under way then may have begun one.
-func (c *Clones) Rivals(ctx context.Context, m cloud.Machine, since time.Time) (running bool, err error) {
+func (c *Clones) Rivals(ctx context.Context, m cloud.Machine, cutoff time.Time) (running bool, err error) {
 	c.mu.Lock()
 	s := c.machines[m.ID()]
 	c.mu.Unlock()
-	if s != nil && !s.listed.Before(since) {
+	if s != nil && !s.listed.Before(cutoff) {
 		return c.left(ctx, m)
 	}
 	now := c.now()
-	all, err := c.list(ctx)
+	clones, err := c.list(ctx)
 	if err != nil {
 		return false, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.suspect(m, concerning(m, all, c.by), now).tasks) > 0, nil
+	return len(c.suspect(m, concerning(m, clones, c.caller), now).tasks) > 0, nil
 }
 
-// Forget ends what is suspected of m's VM, so that the next question is asked anew.
+// Forget drops the suspects of m, so that the next question asks the vCenter anew.
 func (c *Clones) Forget(m cloud.Machine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.machines, m.ID())
 }
 
-// Tasks are those whose end is waited for.
+// Tasks returns the tasks whose end is awaited.
 func (c *Clones) Tasks() Tasks {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := Tasks{}
+	tasks := Tasks{}
 	for _, s := range c.machines {
-		maps.Copy(all, s.tasks)
+		maps.Copy(tasks, s.tasks)
 	}
-	return all
+	return tasks
 }
 
 // Followed notes that the vCenter pushes the end of these tasks, and of no others.
@@ -126,11 +126,11 @@ func (c *Clones) Followed(tasks Tasks) {
 // Update applies a change of a task, and returns the keys of the machines whose suspect it was. A task that leaves the view has
 // ended: the vCenter removes it some minutes later, and we take none out of the view that is waited for.
 func (c *Clones) Update(u types.ObjectUpdate) (keys []cloud.Key) {
-	over := u.Kind == types.ObjectUpdateKindLeave
+	ended := u.Kind == types.ObjectUpdateKindLeave
 	for _, change := range u.ChangeSet {
-		over = over || change.Name == "info.state" && !active(change.Val)
+		ended = ended || change.Name == "info.state" && !active(change.Val)
 	}
-	if !over {
+	if !ended {
 		return nil
 	}
 	c.mu.Lock()
@@ -144,7 +144,7 @@ func (c *Clones) Update(u types.ObjectUpdate) (keys []cloud.Key) {
 	return keys
 }
 
-// left narrows the suspects of m to those that are still running, and says whether there are any.
+// left narrows the suspects of m to those that are still running, and reports whether there are any.
 func (c *Clones) left(ctx context.Context, m cloud.Machine) (bool, error) {
 	c.mu.Lock()
 	s := c.machines[m.ID()]
@@ -154,13 +154,13 @@ func (c *Clones) left(ctx context.Context, m cloud.Machine) (bool, error) {
 	if sure {
 		return left, nil
 	}
-	all, err := c.list(ctx)
+	clones, err := c.list(ctx)
 	if err != nil {
 		return true, err
 	}
 	running := Tasks{}
-	for _, one := range all {
-		running[one.task] = one.active
+	for _, candidate := range clones {
+		running[candidate.task] = candidate.active
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,12 +169,12 @@ func (c *Clones) left(ctx context.Context, m cloud.Machine) (bool, error) {
 }
 
 // suspect notes the clones that are under way; c.mu is held.
-func (c *Clones) suspect(m cloud.Machine, mine []clone, listed time.Time) *suspicion {
-	known := c.known()
+func (c *Clones) suspect(m cloud.Machine, candidates []clone, listed time.Time) *suspicion {
+	ownTasks := c.ownTasks()
 	s := &suspicion{key: m.Key, tasks: Tasks{}, listed: listed}
-	for _, one := range mine {
-		if one.active && !known[one.task] {
-			s.tasks[one.task] = true
+	for _, candidate := range candidates {
+		if candidate.active && !ownTasks[candidate.task] {
+			s.tasks[candidate.task] = true
 		}
 	}
 	c.machines[m.ID()] = s
@@ -189,7 +189,7 @@ func (c *Clones) askOnce(ctx context.Context) error {
 		return nil
 	}
 	now := c.now()
-	all, err := c.list(ctx)
+	clones, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,10 +198,10 @@ func (c *Clones) askOnce(ctx context.Context) error {
 	if !c.asked.IsZero() {
 		return nil
 	}
-	known := c.known()
-	for _, one := range all {
-		if !known[one.task] {
-			c.earlier = append(c.earlier, one)
+	ownTasks := c.ownTasks()
+	for _, candidate := range clones {
+		if !ownTasks[candidate.task] {
+			c.earlier = append(c.earlier, candidate)
 		}
 	}
 	c.asked = now

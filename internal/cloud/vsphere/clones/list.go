@@ -22,20 +22,20 @@ type clone struct {
 }
 
 // concerning returns the clones that may make m's VM, or made it.
-func concerning(m cloud.Machine, all []clone, by *caller) (mine []clone) {
+func concerning(m cloud.Machine, clones []clone, self *caller) (candidates []clone) {
 	template := ""
 	if m.Spec.VSphere != nil {
 		template = m.Spec.VSphere.Image.Template
 	}
-	for _, one := range all {
-		otherUser := one.user != "" && by.user != "" && one.user != by.user
-		otherTemplate := one.template != "" && template != "" && one.source.Value != template &&
-			!strings.EqualFold(one.template, path.Base(template))
+	for _, candidate := range clones {
+		otherUser := candidate.user != "" && self.user != "" && candidate.user != self.user
+		otherTemplate := candidate.template != "" && template != "" && candidate.source.Value != template &&
+			!strings.EqualFold(candidate.template, path.Base(template))
 		if !otherUser && !otherTemplate {
-			mine = append(mine, one)
+			candidates = append(candidates, candidate)
 		}
 	}
-	return mine
+	return candidates
 }
 
 // taskPaths are read of each recent task.
@@ -49,58 +49,58 @@ func (c *Clones) list(ctx context.Context) ([]clone, error) {
 	if err := c.introduce(ctx); err != nil {
 		return nil, err
 	}
-	return session.Do(ctx, c.session, func(ctx context.Context, client *vim25.Client) (all []clone, err error) {
+	return session.Do(ctx, c.session, func(ctx context.Context, client *vim25.Client) (clones []clone, err error) {
 		recent := session.Source{Object: *client.ServiceContent.TaskManager, Via: "recentTask"}
 		tasks, err := session.Read(ctx, client, recent, "Task", taskPaths...)
 		for ref, p := range tasks {
 			if id, _ := p["info.descriptionId"].(string); strings.HasPrefix(id, "VirtualMachine.clone") {
-				all = append(all, cloneOf(ref, p))
+				clones = append(clones, cloneOf(ref, p))
 			}
 		}
-		return all, err
+		return clones, err
 	})
 }
 
 func cloneOf(task types.ManagedObjectReference, p map[string]any) clone {
-	one := clone{task: task, active: active(p["info.state"])}
-	one.template, _ = p["info.entityName"].(string)
-	one.source, _ = p["info.entity"].(types.ManagedObjectReference)
+	result := clone{task: task, active: active(p["info.state"])}
+	result.template, _ = p["info.entityName"].(string)
+	result.source, _ = p["info.entity"].(types.ManagedObjectReference)
 	switch reason := p["info.reason"].(type) {
 	case types.TaskReasonUser:
-		one.user = account(reason.UserName)
+		result.user = account(reason.UserName)
 	case types.TaskReasonSystem, types.TaskReasonAlarm, types.TaskReasonSchedule:
-		one.user = "-" // a user asked for each of ours
+		result.user = "-" // each of ours was started by a user
 	}
-	return one
+	return result
 }
 
 func active(state any) bool {
 	return state == types.TaskInfoStateQueued || state == types.TaskInfoStateRunning
 }
 
-// introduce asks, once, who we are.
+// introduce reads, once, the name of our own user.
 func (c *Clones) introduce(ctx context.Context) error {
 	c.mu.Lock()
-	known := c.by != nil
+	introduced := c.caller != nil
 	c.mu.Unlock()
-	if known {
+	if introduced {
 		return nil
 	}
-	by, err := session.Do(ctx, c.session, func(ctx context.Context, client *vim25.Client) (*caller, error) {
+	self, err := session.Do(ctx, c.session, func(ctx context.Context, client *vim25.Client) (*caller, error) {
 		manager := *client.ServiceContent.SessionManager
 		found, err := session.Read(ctx, client, session.Source{Object: manager}, "SessionManager", "currentSession")
 		if err != nil {
 			return nil, err
 		}
-		own, _ := found[manager]["currentSession"].(types.UserSession)
-		return &caller{user: account(own.UserName)}, nil
+		userSession, _ := found[manager]["currentSession"].(types.UserSession)
+		return &caller{user: account(userSession.UserName)}, nil
 	})
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.by = by
+	c.caller = self
 	return nil
 }
 

@@ -24,20 +24,20 @@ var devicePaths = []string{"config.hardware.device", "config.keyId", "snapshot"}
 
 func devicesOf(p map[string]any) (d devices) {
 	d.snapshots, d.encrypted = p["snapshot"] != nil, p["config.keyId"] != nil
-	all, _ := p["config.hardware.device"].(types.ArrayOfVirtualDevice)
-	for _, device := range all.VirtualDevice {
-		switch one := device.(type) {
+	hardware, _ := p["config.hardware.device"].(types.ArrayOfVirtualDevice)
+	for _, device := range hardware.VirtualDevice {
+		switch typed := device.(type) {
 		case *types.VirtualDisk:
-			size := one.CapacityInBytes
+			size := typed.CapacityInBytes
 			if size == 0 {
-				size = one.CapacityInKB << 10
+				size = typed.CapacityInKB << 10
 			}
 			d.disks = append(d.disks, size)
-			backing, ok := one.Backing.(*types.VirtualDiskFlatVer2BackingInfo)
+			backing, ok := typed.Backing.(*types.VirtualDiskFlatVer2BackingInfo)
 			d.linked = d.linked || ok && backing.Parent != nil
 		case *types.VirtualCdrom:
-			_, iso := one.Backing.(*types.VirtualCdromIsoBackingInfo)
-			d.iso = d.iso || iso && one.Connectable != nil && one.Connectable.StartConnected
+			_, iso := typed.Backing.(*types.VirtualCdromIsoBackingInfo)
+			d.iso = d.iso || iso && typed.Connectable != nil && typed.Connectable.StartConnected
 		case *types.VirtualTPM:
 			d.encrypted = true
 		}
@@ -45,7 +45,7 @@ func devicesOf(p map[string]any) (d devices) {
 	return d
 }
 
-// disksThere is about their size. The spec has none: a VM gets the template's.
+// disksThere checks their size. The spec has none: a VM gets the template's.
 func (d devices) disksThere() (Result, string) {
 	switch {
 	case len(d.disks) == 0:
@@ -57,8 +57,8 @@ func (d devices) disksThere() (Result, string) {
 	return OK, fmt.Sprintf("%d, the first one with %s", len(d.disks), units.ByteSize(d.disks[0]))
 }
 
-// whole is about what the disks consist of. A VM is always cloned in full.
-func (d devices) whole() (Result, string) {
+// independence checks what the disks consist of. A VM is always cloned in full.
+func (d devices) independence() (Result, string) {
 	switch {
 	case d.snapshots:
 		return Warning, "the template has snapshots; a VM gets its current state, and each clone reads all of them: remove them"

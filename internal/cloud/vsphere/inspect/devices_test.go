@@ -22,7 +22,7 @@ func TestDevices(t *testing.T) {
 	}
 	base := &types.VirtualDiskFlatVer2BackingInfo{}
 	iso, connected := &types.VirtualCdromIsoBackingInfo{}, &types.VirtualDeviceConnectInfo{StartConnected: true}
-	disks, whole, drives, encryption := devices.disksThere, devices.whole, devices.drives, devices.encryption
+	disks, whole, drives, encryption := devices.disksThere, devices.independence, devices.drives, devices.encryption
 	for name, c := range map[string]struct {
 		check   func(devices) (Result, string)
 		devices []types.BaseVirtualDevice

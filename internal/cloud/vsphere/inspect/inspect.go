@@ -3,7 +3,7 @@
 //
 //   - Run only reads, through the session that it is given, and with the product's own finder.
 //   - It finds all that it can: a check that depends on one that failed is Skipped, and all others are made.
-//   - A finding says in plain words what is there or what to do. It has no secret, and no more of the vCenter's texts than
+//   - A finding states in plain words what is there or what to do. It has no secret, and no more of the vCenter's texts than
 //     cloud.Clean lets through.
 //
 // server.go is about the vCenter, places.go about what the spec names, rights.go about the account's privileges, and template.go
@@ -85,18 +85,18 @@ type inspection struct {
 	findings []Finding
 	results  map[string]Result // by check
 
-	at    places.Placement
-	sites []places.Site
-	facts facts                        // of the template
-	edits bool                         // a clone changes the template's own adapters
-	home  types.ManagedObjectReference // the cluster or host of which the pool is the root pool
+	placement places.Placement
+	sites     []places.Site
+	facts     facts                        // of the template
+	edits     bool                         // a clone changes the template's own adapters
+	home      types.ManagedObjectReference // the cluster or host of which the pool is the root pool
 }
 
 // add makes a check if the one that it depends on was made and did not fail.
-func (r *inspection) add(check, after string, do func() (Result, string)) {
-	f := Finding{Check: check, Result: Skipped, Text: `needs "` + after + `"`}
-	if before := r.results[after]; after == "" || before == OK || before == Warning {
-		f.Result, f.Text = do()
+func (r *inspection) add(check, dependency string, look func() (Result, string)) {
+	f := Finding{Check: check, Result: Skipped, Text: `needs "` + dependency + `"`}
+	if result := r.results[dependency]; dependency == "" || result == OK || result == Warning {
+		f.Result, f.Text = look()
 	}
 	r.results[check] = f.Result
 	r.findings = append(r.findings, f)
@@ -111,11 +111,11 @@ const (
 // shown is a text of the vCenter or of the spec.
 func shown(text string) string { return cloud.Clean(text, maxName) }
 
-// told is what the product says of an error, without what only its controllers do, and without the server, which is known here.
-func (r *inspection) told(err error) string {
+// messageOf is the message of an error, without what only the controllers do, and without the server, which is known here.
+func (r *inspection) messageOf(err error) string {
 	text := err.Error()
-	if known, ok := errors.AsType[*cloud.Error](err); ok {
-		text = known.Message
+	if cloudErr, ok := errors.AsType[*cloud.Error](err); ok {
+		text = cloudErr.Message
 	}
 	text = strings.TrimSuffix(text, " (vCenter "+r.Server+")")
 	return cmp.Or(strings.ReplaceAll(text, "; the controller tries again", ""), "no reason is known")

@@ -10,17 +10,17 @@ import (
 // places looks for all that the spec names.
 func (r *inspection) places(ctx context.Context) {
 	if r.results[checkLogin] == OK {
-		r.at, r.sites = places.In(r.Session).Survey(ctx, r.Spec)
+		r.placement, r.sites = places.In(r.Session).Survey(ctx, r.Spec)
 	} else {
 		r.sites = places.Sites(r.Spec)
 	}
 	for _, site := range r.sites {
-		r.add(site.Field, before(site), func() (Result, string) { return r.place(site) })
+		r.add(site.Field, prerequisite(site), func() (Result, string) { return r.place(site) })
 	}
 }
 
-// before is the check that a place depends on.
-func before(site places.Site) string {
+// prerequisite is the check that a place depends on.
+func prerequisite(site places.Site) string {
 	switch site.Field {
 	case places.Datacenter:
 		return checkLogin
@@ -33,7 +33,7 @@ func before(site places.Site) string {
 func (r *inspection) place(site places.Site) (Result, string) {
 	switch {
 	case site.Err != nil:
-		return Failed, r.told(site.Err)
+		return Failed, r.messageOf(site.Err)
 	case site.Name == "":
 		return OK, "the default, " + site.Ref.String()
 	}
@@ -42,9 +42,9 @@ func (r *inspection) place(site places.Site) (Result, string) {
 
 // site returns the place of a field; one that is not there if the spec leaves it out.
 func (r *inspection) site(field string) (found places.Site) {
-	for _, one := range r.sites {
-		if one.Field == field {
-			return one
+	for _, site := range r.sites {
+		if site.Field == field {
+			return site
 		}
 	}
 	return found

@@ -16,7 +16,7 @@ func TestPlaces(t *testing.T) {
 		places.Datacenter: checkLogin, places.Folder: places.Datacenter, places.ResourcePool: places.Datacenter,
 		places.Datastore: places.Datacenter, places.Template: places.Datacenter, "networkInterfaces[0].network": places.ResourcePool,
 	} {
-		expect.Same(t, field, want, before(places.Site{Field: field}))
+		expect.Same(t, field, want, prerequisite(places.Site{Field: field}))
 	}
 	r, ref := &inspection{}, types.ManagedObjectReference{Type: "Folder", Value: "group-v3"}
 	for _, c := range []struct {

@@ -21,34 +21,34 @@ const deployTemplate = "VirtualMachine.Provisioning.DeployTemplate"
 
 // target is an object on which the account needs privileges.
 type target struct {
-	on    string // as the list of privileges calls it
-	name  string
-	after string // the check that finds it
-	refs  []types.ManagedObjectReference
+	kind       string // as the list of privileges calls it
+	name       string
+	dependency string // the check that finds it
+	refs       []types.ManagedObjectReference
 }
 
 // rights compares the account's privileges with those that a machine of this spec needs.
 func (r *inspection) rights(ctx context.Context) {
-	r.edits = len(r.Spec.NetworkInterfaces) == 0 && len(r.Changes(r.at)) > 0
+	r.edits = len(r.Spec.NetworkInterfaces) == 0 && len(r.Changes(r.placement)) > 0
 	targets := r.targets()
-	has, err := r.held(ctx, targets)
+	grants, err := r.held(ctx, targets)
 	if err == nil {
 		r.home, err = r.rootHome(ctx)
 	}
 	for _, t := range targets {
-		r.add("privileges on "+t.name, t.after, func() (Result, string) {
+		r.add("privileges on "+t.name, t.dependency, func() (Result, string) {
 			if err != nil {
 				return Warning, "the vCenter does not say which privileges the account has, so compare its role with docs/vcenter.md: " +
-					r.told(err)
+					r.messageOf(err)
 			}
-			return r.compare(t, has)
+			return r.compare(t, grants)
 		})
 	}
 }
 
 // targets are the objects of the spec. The privileges on a VM are those of its folder, if they propagate.
-func (r *inspection) targets() (all []target) {
-	on := map[string]string{
+func (r *inspection) targets() (targets []target) {
+	kinds := map[string]string{
 		places.Folder: privileges.Folder, places.ResourcePool: privileges.Pool, places.Datastore: privileges.Datastore,
 		places.Template: privileges.Template,
 	}
@@ -56,32 +56,32 @@ func (r *inspection) targets() (all []target) {
 		if site.Field == places.Datacenter {
 			continue
 		}
-		t := target{cmp.Or(on[site.Field], privileges.Networks), site.Field, site.Field, nil}
+		t := target{cmp.Or(kinds[site.Field], privileges.Networks), site.Field, site.Field, nil}
 		if site.Found() {
 			t.refs = append(t.refs, site.Ref)
 		}
-		all = append(all, t)
+		targets = append(targets, t)
 	}
 	if r.Spec.Datastore == "" {
-		all = append(all, target{privileges.Datastore, "the template's datastore", checkTemplate, r.facts.datastores})
+		targets = append(targets, target{privileges.Datastore, "the template's datastore", checkTemplate, r.facts.datastores})
 	}
-	return all
+	return targets
 }
 
 // rootHome returns the cluster or host of which the spec's pool is the root pool, if it is one. Such a pool has the permissions
 // of its cluster or host and can have none of its own (vSphere Web Services API, AuthorizationManager, on complex entities), so
 // what is missing there can be given on that alone.
-func (r *inspection) rootHome(ctx context.Context) (none types.ManagedObjectReference, err error) {
+func (r *inspection) rootHome(ctx context.Context) (home types.ManagedObjectReference, err error) {
 	pool := r.site(places.ResourcePool)
 	if !pool.Found() {
-		return none, nil
+		return home, nil
 	}
 	found, err := session.Do(ctx, r.Session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
 		return session.Read(ctx, c, session.Source{Object: pool.Ref}, pool.Ref.Type, "parent")
 	})
 	parent, _ := found[pool.Ref]["parent"].(types.ManagedObjectReference)
 	if err != nil || !strings.HasSuffix(parent.Type, "ComputeResource") {
-		return none, err
+		return home, err
 	}
 	return parent, nil
 }
@@ -99,22 +99,22 @@ func (r *inspection) held(ctx context.Context, targets []target) (granted, error
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	has, err := r.ask(ctx, refs)
+	grants, err := r.ask(ctx, refs)
 	if !refused(err) {
-		return has, err
+		return grants, err
 	}
-	has = granted{}
+	grants = granted{}
 	for _, ref := range refs {
-		one, because := r.ask(ctx, []types.ManagedObjectReference{ref})
-		if because != nil && !refused(because) {
-			return nil, because
+		single, cause := r.ask(ctx, []types.ManagedObjectReference{ref})
+		if cause != nil && !refused(cause) {
+			return nil, cause
 		}
-		maps.Copy(has, one)
+		maps.Copy(grants, single)
 	}
-	if len(has) == 0 {
+	if len(grants) == 0 {
 		return nil, err
 	}
-	return has, nil
+	return grants, nil
 }
 
 func (r *inspection) ask(ctx context.Context, refs []types.ManagedObjectReference) (granted, error) {
@@ -137,36 +137,36 @@ func (r *inspection) ask(ctx context.Context, refs []types.ManagedObjectReferenc
 }
 
 func grantedBy(answer []types.EntityPrivilege) granted {
-	has := granted{}
-	for _, one := range answer {
-		for _, privilege := range one.PrivAvailability {
+	grants := granted{}
+	for _, entity := range answer {
+		for _, privilege := range entity.PrivAvailability {
 			if privilege.IsGranted {
-				has[one.Entity] = append(has[one.Entity], privilege.PrivId)
+				grants[entity.Entity] = append(grants[entity.Entity], privilege.PrivId)
 			}
 		}
 	}
-	return has
+	return grants
 }
 
-func (r *inspection) compare(t target, has granted) (Result, string) {
-	needed := r.needed(t.on)
+func (r *inspection) compare(t target, grants granted) (Result, string) {
+	needed := r.needed(t.kind)
 	for _, ref := range t.refs {
 		var lacks []string
 		for _, privilege := range needed {
-			if !slices.Contains(has[ref], privilege) {
+			if !slices.Contains(grants[ref], privilege) {
 				lacks = append(lacks, privilege)
 			}
 		}
 		if len(lacks) > 0 {
 			return Failed, "the account lacks " + strings.Join(lacks, ", ") + " on " + r.name(ref) +
-				": add this to the account's role there" + propagating(t.on)
+				": add this to the account's role there" + propagating(t.kind)
 		}
 	}
 	return OK, strings.Join(needed, ", ")
 }
 
-func propagating(on string) string {
-	if on == privileges.Folder {
+func propagating(kind string) string {
+	if kind == privileges.Folder {
 		return ", and let the role propagate to children, which are the VMs"
 	}
 	return ""
@@ -194,29 +194,29 @@ func (r *inspection) nameOfHome(pool string) string {
 }
 
 // needed are the privileges that a machine of this spec takes on such an object.
-func (r *inspection) needed(on string) (all []string) {
+func (r *inspection) needed(kind string) (names []string) {
 	for _, need := range privileges.Needs {
-		is := need.On == on || need.On == privileges.VM && on == privileges.Folder
-		if !is || strings.HasPrefix(need.Privilege, "System.") || !r.applies(need.When) {
+		relevant := need.On == kind || need.On == privileges.VM && kind == privileges.Folder
+		if !relevant || strings.HasPrefix(need.Privilege, "System.") || !r.applies(need.When) {
 			continue
 		}
 		privilege := need.Privilege
 		if privilege == deployTemplate && r.facts.isVM {
 			privilege = privileges.CloneVM
 		}
-		all = append(all, privilege)
+		names = append(names, privilege)
 	}
-	if on == privileges.Template && r.facts.devices.encrypted {
-		all = append(all, privileges.CloneEncrypted)
+	if kind == privileges.Template && r.facts.devices.encrypted {
+		names = append(names, privileges.CloneEncrypted)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-// applies says whether a machine of this spec is one that takes such a privilege. What is not known applies.
-func (r *inspection) applies(when string) bool {
-	adapters, networks := len(r.at.Adapters), len(r.Spec.NetworkInterfaces)
-	switch when {
+// applies reports whether a machine of this spec takes such a privilege. An unknown condition applies.
+func (r *inspection) applies(condition string) bool {
+	adapters, networks := len(r.placement.Adapters), len(r.Spec.NetworkInterfaces)
+	switch condition {
 	case privileges.WithNetworks:
 		return networks > 0 || r.edits
 	case privileges.WithCPUs:
@@ -228,7 +228,7 @@ func (r *inspection) applies(when string) bool {
 	case privileges.WithAdditions:
 		return networks > 0 && adapters != networks
 	case privileges.WithVApp:
-		return r.at.VAppConfig != nil
+		return r.placement.VAppConfig != nil
 	}
 	return true
 }

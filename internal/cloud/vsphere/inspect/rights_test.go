@@ -40,9 +40,9 @@ func TestRightsApply(t *testing.T) {
 		{privileges.WithAdditions, 1, 2, nil, true},
 		{privileges.WithAdditions, 2, 1, nil, true},
 		{privileges.WithVApp, 0, 0, nil, false},
-		{privileges.WithVApp, 0, 0, func(r *inspection) { r.at.VAppConfig = new(true) }, true},
+		{privileges.WithVApp, 0, 0, func(r *inspection) { r.placement.VAppConfig = new(true) }, true},
 	} {
-		r := &inspection{at: places.Placement{Adapters: make([]places.Adapter, c.adapters)}}
+		r := &inspection{placement: places.Placement{Adapters: make([]places.Adapter, c.adapters)}}
 		r.Spec.NetworkInterfaces = make([]infrav1.VSphereNetworkInterface, c.networks)
 		if c.change != nil {
 			c.change(r)
@@ -87,18 +87,18 @@ func TestRightsSay(t *testing.T) {
 		says string
 	}{
 		{
-			target{on: privileges.Pool, refs: []types.ManagedObjectReference{named}},
+			target{kind: privileges.Pool, refs: []types.ManagedObjectReference{named}},
 			nil, Failed,
 			lacks + `"pool " (ResourcePool:resgroup-8)` + there,
 		},
-		{target{on: privileges.Pool, refs: []types.ManagedObjectReference{other}}, nil, Failed, lacks + "Folder:group-v3" + there},
+		{target{kind: privileges.Pool, refs: []types.ManagedObjectReference{other}}, nil, Failed, lacks + "Folder:group-v3" + there},
 		{
-			target{on: privileges.Pool, refs: []types.ManagedObjectReference{named, other}},
+			target{kind: privileges.Pool, refs: []types.ManagedObjectReference{named, other}},
 			granted{named: {"Resource.AssignVMToPool"}},
 			Failed, lacks + "Folder:group-v3" + there,
 		},
 		{
-			target{on: privileges.Pool, refs: []types.ManagedObjectReference{named}},
+			target{kind: privileges.Pool, refs: []types.ManagedObjectReference{named}},
 			granted{named: {"Resource.AssignVMToPool"}},
 			OK, "Resource.AssignVMToPool",
 		},
@@ -113,7 +113,7 @@ func TestRightsSay(t *testing.T) {
 		"c/Resources": `"c" (` + fmt.Sprintf(because, ")"), "": fmt.Sprintf(because, ""), "Resources": fmt.Sprintf(because, ""),
 	} {
 		r.sites[1].Name = name
-		_, got := r.compare(target{on: privileges.Pool, refs: []types.ManagedObjectReference{named}}, nil)
+		_, got := r.compare(target{kind: privileges.Pool, refs: []types.ManagedObjectReference{named}}, nil)
 		expect.Same(t, "a root pool", lacks+says+there, got)
 	}
 	expect.Same(t, "on a folder", ", and let the role propagate to children, which are the VMs", propagating(privileges.Folder))
@@ -128,7 +128,7 @@ func TestRightsTargets(t *testing.T) {
 	all := r.targets()
 	expect.Same(t, "targets", 4, len(all))
 	expect.Same(t, "the last", store, all[3].refs[0])
-	expect.Same(t, "what it depends on", checkTemplate, all[3].after)
+	expect.Same(t, "what it depends on", checkTemplate, all[3].dependency)
 	expect.Same(t, "a pool that was not found", 0, len(all[1].refs))
 	r.Spec.Datastore = "ssd"
 	r.sites = places.Sites(r.Spec)

@@ -30,9 +30,9 @@ const oldest = 7
 // maxSkew is how far clocks may be apart. Certificates and tokens are valid from the second on in which they are made.
 const maxSkew = 30 * time.Second
 
-// server logs in, and says at which step that failed.
+// server logs in, and reports the step that failed.
 func (r *inspection) server(ctx context.Context) {
-	about, err := session.Do(ctx, r.Session, func(_ context.Context, c *vim25.Client) (types.AboutInfo, error) {
+	info, err := session.Do(ctx, r.Session, func(_ context.Context, c *vim25.Client) (types.AboutInfo, error) {
 		return c.ServiceContent.About, nil
 	})
 	r.add(checkServer, "", func() (Result, string) {
@@ -44,41 +44,41 @@ func (r *inspection) server(ctx context.Context) {
 	})
 	r.add(checkCertificate, checkServer, func() (Result, string) {
 		if session.Untrusted(err) {
-			return Failed, r.told(err)
+			return Failed, r.messageOf(err)
 		}
 		return OK, "it is the one that the credentials trust"
 	})
 	r.add(checkLogin, checkCertificate, func() (Result, string) {
 		if err != nil {
-			return Failed, r.told(err)
+			return Failed, r.messageOf(err)
 		}
 		return OK, "the vCenter accepts the user name and password"
 	})
-	r.add("version", checkLogin, func() (Result, string) { return version(about) })
+	r.add("version", checkLogin, func() (Result, string) { return version(info) })
 }
 
-// refused says that the server has answered, but lets the account not in.
+// refused reports whether the server has answered but refuses the account.
 func refused(err error) bool {
-	known, ok := errors.AsType[*cloud.Error](err)
-	return ok && known.Kind == cloud.Denied
+	cloudErr, ok := errors.AsType[*cloud.Error](err)
+	return ok && cloudErr.Kind == cloud.Denied
 }
 
 // cause is the innermost of what is known of a lost answer.
 func cause(err error) string {
 	if lost, ok := errors.AsType[*url.Error](err); ok {
 		err = lost.Err
-	} else if known, ok := errors.AsType[*cloud.Error](err); ok && known.Err != nil {
-		err = known.Err
+	} else if cloudErr, ok := errors.AsType[*cloud.Error](err); ok && cloudErr.Err != nil {
+		err = cloudErr.Err
 	}
 	return cloud.Clean(err.Error(), maxCause)
 }
 
-func version(about types.AboutInfo) (Result, string) {
-	if about.ApiType != "VirtualCenter" {
+func version(info types.AboutInfo) (Result, string) {
+	if info.ApiType != "VirtualCenter" {
 		return Failed, "this is an ESXi host, not a vCenter: write the vCenter that manages it"
 	}
-	name := "vCenter " + shown(about.Version)
-	major, _, _ := strings.Cut(about.Version, ".")
+	name := "vCenter " + shown(info.Version)
+	major, _, _ := strings.Cut(info.Version, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < oldest {
 		return Warning, fmt.Sprintf("%s is older than %d.0, the oldest supported version: upgrade it", name, oldest)
 	}
@@ -91,15 +91,15 @@ func (r *inspection) clock(ctx context.Context) {
 }
 
 func (r *inspection) skew(ctx context.Context) (Result, string) {
-	before := r.Now()
-	there, err := session.Do(ctx, r.Session, func(ctx context.Context, c *vim25.Client) (*time.Time, error) {
+	sent := r.Now()
+	serverTime, err := session.Do(ctx, r.Session, func(ctx context.Context, c *vim25.Client) (*time.Time, error) {
 		return methods.GetCurrentTime(ctx, c)
 	})
 	if err != nil {
-		return Failed, r.told(err)
+		return Failed, r.messageOf(err)
 	}
-	after := r.Now()
-	skew := there.Sub(before.Add(after.Sub(before) / 2)).Round(time.Second)
+	received := r.Now()
+	skew := serverTime.Sub(sent.Add(received.Sub(sent) / 2)).Round(time.Second)
 	if skew.Abs() > maxSkew {
 		return Warning, fmt.Sprintf("the vCenter's clock and this computer's are %s apart: set both by NTP, because machines do not "+
 			"join while their clocks differ from the control plane's", skew.Abs())

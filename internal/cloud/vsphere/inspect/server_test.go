@@ -49,7 +49,7 @@ func TestTold(t *testing.T) {
 		{&cloud.Error{Message: "; the controller tries again"}, "no reason is known", "; the controller tries again"},
 		{errors.New(strings.Repeat("x", 300)), strings.Repeat("x", 300), strings.Repeat("x", 253) + "..."},
 	} {
-		expect.Same(t, "told", c.told, r.told(c.err))
+		expect.Same(t, "told", c.told, r.messageOf(c.err))
 		expect.Same(t, "cause", c.cause, cause(c.err))
 	}
 	expect.Same(t, "a name", 128, len(shown(strings.Repeat("x", 200))))

@@ -19,7 +19,7 @@ const checkTemplate = "template"
 // userDataPath is what a guest was given when the template was a VM. Its value is never shown.
 const userDataPath = `config.extraConfig["guestinfo.userdata"]`
 
-// facts are what the vCenter says of the template.
+// facts are what the vCenter shows of the template.
 type facts struct {
 	err        error
 	isVM, runs bool // it is no template; it is switched on
@@ -36,7 +36,7 @@ type facts struct {
 
 func (r *inspection) readFacts(ctx context.Context) facts {
 	f, err := session.Do(ctx, r.Session, func(ctx context.Context, c *vim25.Client) (facts, error) {
-		ref := r.at.Template
+		ref := r.placement.Template
 		found, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, append([]string{
 			"config.template", "runtime.powerState", "config.guestId", "config.tools", "config.version", "config.firmware",
 			"config.bootOptions", userDataPath, "datastore", "summary.storage",
@@ -62,8 +62,8 @@ func factsOf(p map[string]any) (f facts) {
 	if boot, ok := p["config.bootOptions"].(types.VirtualMachineBootOptions); ok && boot.EfiSecureBootEnabled != nil {
 		f.secureBoot = *boot.EfiSecureBootEnabled
 	}
-	if on, ok := p["datastore"].(types.ArrayOfManagedObjectReference); ok {
-		f.datastores = on.ManagedObjectReference
+	if datastores, ok := p["datastore"].(types.ArrayOfManagedObjectReference); ok {
+		f.datastores = datastores.ManagedObjectReference
 	}
 	if storage, ok := p["summary.storage"].(types.VirtualMachineStorageSummary); ok {
 		f.size = storage.Committed
@@ -71,14 +71,14 @@ func factsOf(p map[string]any) (f facts) {
 	return f
 }
 
-// template says what the vCenter knows of the template.
+// template reports what the vCenter shows of the template.
 func (r *inspection) template(ctx context.Context) {
 	if r.site(places.Template).Found() {
 		r.facts = r.readFacts(ctx)
 	}
 	r.add(checkTemplate, places.Template, func() (Result, string) {
 		if r.facts.err != nil {
-			return Failed, r.told(r.facts.err)
+			return Failed, r.messageOf(r.facts.err)
 		}
 		return r.facts.state()
 	})
@@ -86,7 +86,7 @@ func (r *inspection) template(ctx context.Context) {
 	r.add("VMware Tools", checkTemplate, r.facts.toolsThere)
 	r.add("hardware", checkTemplate, r.facts.hardware)
 	r.add("disks", checkTemplate, r.facts.devices.disksThere)
-	r.add("snapshots", checkTemplate, r.facts.devices.whole)
+	r.add("snapshots", checkTemplate, r.facts.devices.independence)
 	r.add("drives", checkTemplate, r.facts.devices.drives)
 	r.add("encryption", checkTemplate, r.facts.devices.encryption)
 	r.add("network adapters", checkTemplate, r.adapters)
@@ -134,18 +134,18 @@ func (f facts) hardware() (Result, string) {
 }
 
 func (r *inspection) adapters() (Result, string) {
-	has, wants := len(r.at.Adapters), len(r.Spec.NetworkInterfaces)
+	got, wants := len(r.placement.Adapters), len(r.Spec.NetworkInterfaces)
 	switch {
-	case wants == 0 && has == 0:
+	case wants == 0 && got == 0:
 		return Failed, "the template has none, and so would the VM: set spec.vsphere.networkInterfaces"
 	case wants == 0:
-		return OK, fmt.Sprintf("a VM keeps the template's, %d, and their networks", has)
-	case wants > has:
-		return OK, fmt.Sprintf("the spec has %d, and the template %d: %d are added to a VM, of type VMXNET3", wants, has, wants-has)
-	case wants < has:
-		return OK, fmt.Sprintf("the spec has %d, and the template %d: %d are removed from a VM", wants, has, has-wants)
+		return OK, fmt.Sprintf("a VM keeps the template's, %d, and their networks", got)
+	case wants > got:
+		return OK, fmt.Sprintf("the spec has %d, and the template %d: %d are added to a VM, of type VMXNET3", wants, got, wants-got)
+	case wants < got:
+		return OK, fmt.Sprintf("the spec has %d, and the template %d: %d are removed from a VM", wants, got, got-wants)
 	}
-	return OK, fmt.Sprintf("the spec and the template have %d", has)
+	return OK, fmt.Sprintf("the spec and the template have %d", got)
 }
 
 func (f facts) leftOver() (Result, string) {
@@ -157,7 +157,7 @@ func (f facts) leftOver() (Result, string) {
 }
 
 func (r *inspection) vApp() (Result, string) {
-	if r.at.VAppConfig != nil {
+	if r.placement.VAppConfig != nil {
 		return OK, "the template has a vApp configuration, which is removed from a VM"
 	}
 	return OK, "the template has no vApp configuration"
@@ -169,16 +169,16 @@ func (r *inspection) freeSpace(ctx context.Context) {
 
 // space compares what the template takes, once for each machine, with what is free where the VMs go.
 func (r *inspection) space(ctx context.Context) (Result, string) {
-	at := r.facts.datastores
+	datastores := r.facts.datastores
 	if r.Spec.Datastore != "" {
-		at = []types.ManagedObjectReference{r.site(places.Datastore).Ref}
+		datastores = []types.ManagedObjectReference{r.site(places.Datastore).Ref}
 	}
-	if len(at) != 1 || at[0].Value == "" || r.facts.size == 0 {
+	if len(datastores) != 1 || datastores[0].Value == "" || r.facts.size == 0 {
 		return Skipped, "the datastore, or what the template takes on it, is not known"
 	}
-	summary, err := r.datastore(ctx, at[0])
+	summary, err := r.datastore(ctx, datastores[0])
 	if err != nil {
-		return Warning, "the account may not read the datastore: " + r.told(err)
+		return Warning, "the account may not read the datastore: " + r.messageOf(err)
 	}
 	count := max(r.Count, 1)
 	free, takes := units.ByteSize(summary.FreeSpace), units.ByteSize(r.facts.size*count)

@@ -80,13 +80,13 @@ func TestTemplateAdapters(t *testing.T) {
 		{1, 3, OK, "the spec has 1, and the template 3: 2 are removed from a VM"},
 		{2, 2, OK, "the spec and the template have 2"},
 	} {
-		r := &inspection{at: places.Placement{Adapters: make([]places.Adapter, c.has)}}
+		r := &inspection{placement: places.Placement{Adapters: make([]places.Adapter, c.has)}}
 		r.Spec.NetworkInterfaces = make([]infrav1.VSphereNetworkInterface, c.wants)
 		templateSays(t, c.says, r.adapters, c.want, c.says)
 	}
 	r := &inspection{}
 	templateSays(t, "no vApp", r.vApp, OK, "the template has no vApp")
-	r.at.VAppConfig = new(true)
+	r.placement.VAppConfig = new(true)
 	templateSays(t, "vApp", r.vApp, OK, "the template has a vApp configuration, which is removed")
 }
 

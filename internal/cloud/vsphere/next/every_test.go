@@ -146,7 +146,7 @@ func unsafe(s Survey, want Goal, then Step) string {
 	noRivals = noRivals || s.Ran && want == Gone
 	empty := s.VM == nil && (s.Asked[Look] > 0 || !s.doubtful())
 	free := empty && s.Asked[Earlier] == 1 && !s.Earlier && (s.Memory.AnswerLost.IsZero() || noRivals)
-	reachable := s.Whose == cloud.Ours && seen.Reached(s.VM) == nil && then.With == theVM
+	reachable := s.Whose == cloud.Ours && seen.Reached(s.VM) == nil && then.Target == theVM
 	switch {
 	case then.Act.Asks() && s.Asked[then.Act] >= most[then.Act]:
 		return "this was asked before: the decision would never end"
@@ -164,7 +164,7 @@ func unsafe(s Survey, want Goal, then Step) string {
 	case then.Act == SwitchOff && (want != Gone || !reachable):
 		return "it is not ours to switch off"
 	case then.Act == Destroy && (want != Gone ||
-		(s.Job.Act != SwitchOff || s.Job.Forgotten) && (!reachable || !s.VM.Off() || !noRivals)):
+		(s.Job.Act != SwitchOff || s.Job.Forgotten) && (!reachable || !s.VM.PoweredOff() || !noRivals)):
 		return "it is not ours to destroy"
 	case errors.Is(then.Err, cloud.ErrNotFound) && want == Gone &&
 		(s.Job.Act != Destroy || s.Job.Err() != nil || s.Job.Forgotten || !s.Ran) && // it was seen to go
@@ -188,7 +188,7 @@ func outcome(then Step) string {
 	case then.Act == Clone:
 		return "start: cloning"
 	case then.Act != "":
-		return "start: " + string(then.Act) + " " + then.With.Value
+		return "start: " + string(then.Act) + " " + then.Target.Value
 	case errors.Is(then.Err, cloud.ErrNotFound):
 		return "not found"
 	case errors.As(then.Err, &failure):

@@ -30,8 +30,8 @@ func (j Job) Ended() bool {
 	return j.State == types.TaskInfoStateSuccess || j.State == types.TaskInfoStateError
 }
 
-// Did says for certain that the job has done something.
-func (j Job) Did(what Act) bool { return j.Act == what && j.Err() == nil && !j.Forgotten }
+// Completed reports whether the job has certainly completed an act.
+func (j Job) Completed(act Act) bool { return j.Act == act && j.Err() == nil && !j.Forgotten }
 
 // Err is why it failed.
 func (j Job) Err() error {
@@ -60,19 +60,19 @@ func (j *Job) Apply(u types.ObjectUpdate) {
 	}
 }
 
-// Shown says that the VM itself shows that the job is done. Often the vCenter tells of the VM before the task. Nothing shows that
-// a VM is destroyed: one that the account may not see any more leaves the inventory, too.
-func (j Job) Shown(there seen.Found) bool {
-	same := there.Whose == cloud.Ours && there.VM.Ref == j.VM
+// Shown reports whether the VM itself shows that the job is done. Often a change of the VM arrives before that of the task.
+// Nothing shows that a VM is destroyed: one that the account may not see any more leaves the inventory, too.
+func (j Job) Shown(found seen.Found) bool {
+	isJobVM := found.Whose == cloud.Ours && found.VM.Ref == j.VM
 	switch j.Act {
 	case Clone:
-		return there.Whose == cloud.Ours && there.VM.Started()
+		return found.Whose == cloud.Ours && found.VM.Started()
 	case SwitchOn:
-		return same && there.VM.Started()
+		return isJobVM && found.VM.Started()
 	case SwitchOff:
-		return same && there.VM.Off()
+		return isJobVM && found.VM.PoweredOff()
 	case Erase:
-		return same && !there.VM.UserData
+		return isJobVM && !found.VM.UserData
 	}
 	return false
 }

@@ -1,7 +1,7 @@
 // Package next decides what to do for a machine in a vCenter, from what is known to the next step. It is the only code that does.
 //
 // A vCenter keeps names unique in a folder and gives a reference once; what it reports lags behind what it does by seconds. A
-// task of ours, once begun, is waited for; a clone that somebody else began counts as ours until it has ended.
+// task of ours, once begun, is waited for; a clone that another process began counts as ours until it has ended.
 package next
 
 import (
@@ -22,7 +22,7 @@ const (
 	Gone    Goal = "gone"
 )
 
-// looks says that no VM is made or switched on for it.
+// looks reports whether the goal makes no VM and switches none on.
 func (g Goal) looks() bool { return g == Report || g == Erased }
 
 // Act is what comes next; none means that the caller gets the answer.
@@ -52,10 +52,10 @@ func (a Act) Asks() bool {
 
 // Step is what comes next, or the answer to the caller.
 type Step struct {
-	Act  Act
-	With types.ManagedObjectReference // the VM that a task works on
-	VM   cloud.VM
-	Err  error
+	Act    Act
+	Target types.ManagedObjectReference // the VM that a task works on
+	VM     cloud.VM
+	Err    error
 }
 
 func ask(q Act) Step           { return Step{Act: q} }
@@ -116,37 +116,37 @@ func unreadable(s Survey) Step {
 // withVM switches on a VM that never ran: its clone succeeded, but switching it on failed. The clone, or DRS in a task of its
 // own, gets some time to do it. A VM that ran before and was stopped is left alone.
 func withVM(m cloud.Machine, s Survey, want Goal) Step {
-	told := Step{VM: seen.Describe(m, s.VM, s.Ran)}
+	step := Step{VM: seen.Describe(m, s.VM, s.Ran)}
 	switch {
 	case !s.Ran && want == Running && s.Now.Before(s.Memory.Idle.Add(PushTime)):
-		return told
+		return step
 	case !s.Ran && !s.Memory.NeverRan && s.Asked[Events] == 0:
 		return ask(Events)
 	case want == Erased:
 		return toErase(m, s)
 	case s.Ran || want == Report:
-		return told
+		return step
 	case s.Asked[Rivals] == 0:
 		return ask(Rivals)
 	case s.Rivals: // the VM's own clone may be one of them, and will switch it on
-		return told
+		return step
 	}
 	return actOn(SwitchOn, s.VM)
 }
 
-// toErase takes user data out of a VM that was given them. After each try, also one that succeeded, it waits until the watch
-// has had time to tell of it.
+// toErase takes user data out of a VM that was given them. After each try, also one that succeeded, it waits until the watch has
+// had time to report it.
 func toErase(m cloud.Machine, s Survey) Step {
-	told := Step{VM: seen.Describe(m, s.VM, s.Ran)}
+	step := Step{VM: seen.Describe(m, s.VM, s.Ran)}
 	switch early := s.Now.Before(s.Memory.NotBefore); {
 	case !s.VM.UserData, s.Job.UnderWay(), early && s.Memory.Failed == nil:
-		return told
+		return step
 	case early:
 		return fail(s.Memory.Failed)
 	case seen.Reached(s.VM) != nil:
 		return fail(seen.Reached(s.VM))
 	}
-	return Step{Act: Erase, With: s.VM.Ref, VM: told.VM}
+	return Step{Act: Erase, Target: s.VM.Ref, VM: step.VM}
 }
 
 // toMake clones the template once no other clone can make the VM. If the name is taken, we look twice, because a VM gets
@@ -177,11 +177,11 @@ func toRemove(m cloud.Machine, s Survey) Step {
 	switch {
 	case s.JobErr != nil && s.Job.Act != Clone && s.Job.Act != Erase: // it is fine now that these failed
 		return fail(s.JobErr)
-	case s.Job.Did(SwitchOff):
-		return Step{Act: Destroy, With: s.Job.VM, VM: await(string(Destroy)).VM}
-	case s.Job.Did(Destroy) && s.Ran:
+	case s.Job.Completed(SwitchOff):
+		return Step{Act: Destroy, Target: s.Job.VM, VM: await(string(Destroy)).VM}
+	case s.Job.Completed(Destroy) && s.Ran:
 		return fail(cloud.ErrNotFound)
-	case s.Whose == cloud.Ours && !s.VM.Off():
+	case s.Whose == cloud.Ours && !s.VM.PoweredOff():
 		return actOn(SwitchOff, s.VM)
 	case s.Whose == cloud.Ours && s.Ran:
 		return actOn(Destroy, s.VM)
@@ -223,9 +223,9 @@ func toHold(m cloud.Machine, s Survey) Step {
 }
 
 // actOn starts a task with a VM if the vCenter reaches the VM.
-func actOn(what Act, vm *seen.VM) Step {
+func actOn(act Act, vm *seen.VM) Step {
 	if err := seen.Reached(vm); err != nil {
 		return fail(err)
 	}
-	return Step{Act: what, With: vm.Ref, VM: await(string(what)).VM}
+	return Step{Act: act, Target: vm.Ref, VM: await(string(act)).VM}
 }

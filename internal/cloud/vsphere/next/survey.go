@@ -24,7 +24,7 @@ type Survey struct {
 	Ran        bool        // the VM was switched on before
 	Earlier    bool        // clones that were begun before this process are under way and may make the VM
 	Rivals     bool        // clones of any process are under way and may make the VM
-	Unasked    bool        // nobody has asked for the VM
+	Unasked    bool        // the VM was never requested
 
 	// LateUntil is until when a request of a process before us may arrive. It is zero when there can be none.
 	LateUntil time.Time
@@ -32,7 +32,7 @@ type Survey struct {
 
 // Memory is what this process remembers of a machine, and decides by.
 type Memory struct {
-	Object types.ManagedObjectReference // its VM, once it was proved to be; before that, what the machine's record says
+	Object types.ManagedObjectReference // its VM, once it is proved; before that, the one in the machine's record
 	Folder string                       // the reference to the VM's folder
 
 	AnswerLost time.Time // when the answer to a clone request was lost; the request itself may have arrived
@@ -45,27 +45,27 @@ type Memory struct {
 	NeverRan bool      // the vCenter has no event that it did
 }
 
-// kept says that the VM that was found is what the machine's record names.
+// kept reports whether the VM that was found is the one in the machine's record.
 func (s Survey) kept() bool { return s.VM != nil && s.VM.Ref == s.Memory.Object }
 
-// unread says that there is a VM that the vCenter does not show enough of.
+// unread reports whether there is a VM of which the vCenter does not show enough.
 func (s Survey) unread() bool { return s.VM != nil && s.Whose == cloud.Unseen }
 
-// busy says that a job has to end first. Erasing changes nothing that is told.
+// busy reports whether a job has to end first. Erasing changes nothing that is reported.
 func (s Survey) busy(want Goal) bool {
 	return s.Job.UnderWay() && (s.Job.Act != Erase || !want.looks())
 }
 
-// PushTime is how long the vCenter may take to tell of a change.
+// PushTime is how long a change may take to arrive from the vCenter.
 const PushTime = 30 * time.Second
 
-// aboutToShow says that our clone has made the VM, and that the watch has yet to tell of it.
+// aboutToShow reports whether our clone has made the VM, and the watch has yet to show it.
 func (s Survey) aboutToShow() bool {
 	return s.Synced && !s.Memory.Made.IsZero() && s.Now.Before(s.Memory.Made.Add(PushTime))
 }
 
-// doubtful says that the machine may have a VM, although the inventory has none. Where it has not, the name guards: it is unique
-// in a folder, so that a clone too many fails.
+// doubtful reports whether the machine may have a VM, although the inventory has none. Otherwise the unique name prevents a
+// second VM: a clone too many fails.
 func (s Survey) doubtful() bool {
 	return !s.Free || s.Memory.Unsure || s.Memory.Object.Value != "" || !s.Memory.Made.IsZero()
 }

@@ -11,15 +11,15 @@ import (
 // notProved is why a VM that may be the machine's is left alone, and what helps. The name of a VM that has only the machine's id
 // or reference is not shown, because the VM may be another tenant's.
 func notProved(m cloud.Machine, vm *seen.VM) *cloud.Error {
-	which := fmt.Sprintf("the VM %q (%s)", cloud.Clean(vm.Name, seen.MaxName), cloud.Clean(vm.Ref.Value, seen.MaxReference))
+	subject := fmt.Sprintf("the VM %q (%s)", cloud.Clean(vm.Name, seen.MaxName), cloud.Clean(vm.Ref.Value, seen.MaxReference))
 	switch {
 	case vm.ID == seen.IDOf(m):
-		which = "the VM with the instance UUID " + vm.ID
+		subject = "the VM with the instance UUID " + vm.ID
 	case vm.Blank():
-		which = "the VM " + cloud.Clean(vm.Ref.Value, seen.MaxReference) + ", which the status of this machine names,"
+		subject = "the VM " + cloud.Clean(vm.Ref.Value, seen.MaxReference) + ", which the status of this machine names,"
 	}
 	return cloud.Errorf(cloud.Denied, infrav1.VMNotProvedReason,
-		"%s may be this machine's, but it %s, so it is left alone: %s", which, lack(vm, m), remedy(vm, m))
+		"%s may be this machine's, but it %s, so it is left alone: %s", subject, lack(vm, m), remedy(vm, m))
 }
 
 // lack is what of a proof a VM lacks, which may be the machine's.
@@ -42,7 +42,7 @@ func lack(s *seen.VM, m cloud.Machine) string {
 		cloud.Clean(s.ID, seen.MaxMark), seen.IDOf(m))
 }
 
-// remedy is what a person can do about that. Nobody is asked to give the machine's id to a VM that has no mark: if the VM is
+// remedy is what a person can do about that. It never proposes to give the machine's id to a VM that has no mark: if the VM is
 // another's, it would be deleted with the machine.
 func remedy(s *seen.VM, m cloud.Machine) string {
 	marks := fmt.Sprintf("%s=%s and %s=%s in its advanced configuration", seen.MarkOwner, m.Key, seen.MarkProviderID, m.ProviderID)
@@ -70,10 +70,10 @@ func usedAgain(m cloud.Machine, vm *seen.VM) *cloud.Error {
 }
 
 // InItsPlace is why it is not known that a VM is gone while its name is taken.
-func InItsPlace(m cloud.Machine, there *seen.VM) *cloud.Error {
+func InItsPlace(m cloud.Machine, vm *seen.VM) *cloud.Error {
 	marks := fmt.Sprintf("give it the instance UUID %s, %s=%s and %s=%s if it is the machine's VM, or ",
 		seen.IDOf(m), seen.MarkOwner, m.Key, seen.MarkProviderID, m.ProviderID)
-	if there.Unlike(m) || there.Ref.Type != "VirtualMachine" {
+	if vm.Unlike(m) || vm.Ref.Type != "VirtualMachine" {
 		marks = ""
 	}
 	return cloud.Errorf(cloud.Denied, infrav1.NameTakenReason,
@@ -105,7 +105,7 @@ func specMissing(want Goal) error {
 
 // WayOut adds to the error of a deletion that cannot end what a person can do.
 func WayOut(err *cloud.Error) error {
-	told := *err
-	told.Message += "; if the VM is gone for certain, remove the finalizer " + infrav1.MachineFinalizer + " from the WindowsMachine"
-	return &told
+	full := *err
+	full.Message += "; if the VM is gone for certain, remove the finalizer " + infrav1.MachineFinalizer + " from the WindowsMachine"
+	return &full
 }

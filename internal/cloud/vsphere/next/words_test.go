@@ -31,7 +31,7 @@ func TestJobs(t *testing.T) {
 		"another act":         {Job{Act: Clone, State: types.TaskInfoStateSuccess}, false, false, false, true},
 	} {
 		expect.Same(t, name, []bool{c.fails, c.did, c.under, c.end},
-			[]bool{c.job.Err() != nil, c.job.Did(Destroy), c.job.UnderWay(), c.job.Ended()})
+			[]bool{c.job.Err() != nil, c.job.Completed(Destroy), c.job.UnderWay(), c.job.Ended()})
 	}
 }
 

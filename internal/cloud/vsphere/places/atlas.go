@@ -20,7 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// Bounds of what is shown: the vCenter tells a path, and there may be many objects of one name.
+// Bounds of what is shown: paths come from the vCenter, and there may be many objects of one name.
 const (
 	maxPath  = 256
 	maxShown = 3
@@ -54,11 +54,11 @@ type atlas struct {
 }
 
 // locate finds all places that a spec names, but the folder.
-func (a atlas) locate(ctx context.Context, spec infrav1.VSphereVM, at *Placement) (err error) {
-	if at.Template, err = a.find(ctx, "image.template", spec.Image.Template); err != nil {
+func (a atlas) locate(ctx context.Context, spec infrav1.VSphereVM, placement *Placement) (err error) {
+	if placement.Template, err = a.find(ctx, "image.template", spec.Image.Template); err != nil {
 		return err
 	}
-	if at.Pool, err = a.pool(ctx, spec.ResourcePool); err != nil {
+	if placement.Pool, err = a.pool(ctx, spec.ResourcePool); err != nil {
 		return err
 	}
 	if spec.Datastore != "" {
@@ -66,18 +66,18 @@ func (a atlas) locate(ctx context.Context, spec infrav1.VSphereVM, at *Placement
 		if err != nil {
 			return err
 		}
-		at.Datastore = &store
+		placement.Datastore = &store
 	}
 	if len(spec.NetworkInterfaces) > 0 {
-		if at.Networks, err = a.networks(ctx, at.Pool, spec.NetworkInterfaces); err != nil {
+		if placement.Networks, err = a.networks(ctx, placement.Pool, spec.NetworkInterfaces); err != nil {
 			return err
 		}
 	}
-	return a.hardware(ctx, at)
+	return a.hardware(ctx, placement)
 }
 
 // home is the folder of a spec's VM. A machine of a former release may have its VM in one that its spec names in a form that
-// misleads other programs: no new VM is made there, and refused says why.
+// misleads other programs: no new VM is made there, and refused is the reason.
 type home struct {
 	ref     types.ManagedObjectReference
 	refused error
@@ -89,17 +89,17 @@ func (a atlas) folder(ctx context.Context, spec infrav1.VSphereVM) (home, error)
 	if err == nil || !isMissing(err) || strings.HasPrefix(spec.Folder, "/") {
 		return home{ref: ref}, err
 	}
-	former, unread := a.at(ctx, Folder, a.path+"/vm/"+spec.Folder)
+	former, unread := a.lookup(ctx, Folder, a.path+"/vm/"+spec.Folder)
 	if former == nil {
 		return home{}, cmp.Or(unread, err)
 	}
 	return home{*former, err}, nil
 }
 
-// isMissing says that a place was not found.
+// isMissing reports whether a place was not found.
 func isMissing(err error) bool {
-	wrong, known := errors.AsType[*cloud.Error](err)
-	return known && wrong.Kind == cloud.Invalid
+	wrong, ok := errors.AsType[*cloud.Error](err)
+	return ok && wrong.Kind == cloud.Invalid
 }
 
 // pool finds the pool of that name. Without a name it is the root pool of the only cluster or host.
@@ -107,12 +107,12 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 	if name != "" {
 		return a.find(ctx, "resourcePool", name)
 	}
-	all, err := a.all(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool")
+	objects, err := a.readProperty(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool")
 	if err != nil {
 		return types.ManagedObjectReference{}, err
 	}
 	var pools []types.ManagedObjectReference
-	for _, p := range all {
+	for _, p := range objects {
 		if pool, ok := p["resourcePool"].(types.ManagedObjectReference); ok {
 			pools = append(pools, pool)
 		}
@@ -126,27 +126,27 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 }
 
 // hardware reads what a VM gets from the template and may have to be changed.
-func (a atlas) hardware(ctx context.Context, at *Placement) error {
-	from := session.Source{Object: at.Template}
-	found, err := session.Read(ctx, a.client, from, "VirtualMachine", "config.hardware", "config.vAppConfig")
+func (a atlas) hardware(ctx context.Context, placement *Placement) error {
+	source := session.Source{Object: placement.Template}
+	found, err := session.Read(ctx, a.client, source, "VirtualMachine", "config.hardware", "config.vAppConfig")
 	if err != nil {
 		return err
 	}
-	has, ok := found[at.Template]["config.hardware"].(types.VirtualHardware)
+	hardware, ok := found[placement.Template]["config.hardware"].(types.VirtualHardware)
 	if !ok {
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
 			"the vCenter cannot read the template's hardware: bring the template's host and datastore back")
 	}
-	for _, device := range has.Device {
+	for _, device := range hardware.Device {
 		if adapter, ok := device.(Adapter); ok {
-			at.Adapters = append(at.Adapters, adapter)
+			placement.Adapters = append(placement.Adapters, adapter)
 		}
 	}
-	if found[at.Template]["config.vAppConfig"] != nil {
-		at.VAppConfig = new(true)
+	if found[placement.Template]["config.vAppConfig"] != nil {
+		placement.VAppConfig = new(true)
 	}
-	if auto := has.AutoCoresPerSocket; has.NumCoresPerSocket != nil && (auto == nil || !*auto) {
-		at.CoresPerSocket = *has.NumCoresPerSocket
+	if auto := hardware.AutoCoresPerSocket; hardware.NumCoresPerSocket != nil && (auto == nil || !*auto) {
+		placement.CoresPerSocket = *hardware.NumCoresPerSocket
 	}
 	return nil
 }
@@ -189,23 +189,23 @@ func (a atlas) matching(ctx context.Context, field, name string) ([]types.Manage
 
 // byPath returns what a name or path without wildcards leads to if it is of a kind that the field can name.
 func (a atlas) byPath(ctx context.Context, field, name string) (*types.ManagedObjectReference, error) {
-	can := nameable[kindOf(field)]
-	from := can.folder
+	rule := nameable[kindOf(field)]
+	folder := rule.folder
 	if strings.Contains(name, "/") {
-		from = can.paths
+		folder = rule.paths
 	}
 	switch clean := path.Clean(name); {
 	case strings.HasPrefix(clean, "."): // the Finder goes up nowhere, and to such names its own way
 		return nil, nil
 	case strings.HasPrefix(clean, "/"):
-		return a.at(ctx, field, clean)
+		return a.lookup(ctx, field, clean)
 	default:
-		return a.at(ctx, field, path.Join("/", a.path, from, clean))
+		return a.lookup(ctx, field, path.Join("/", a.path, folder, clean))
 	}
 }
 
-// at returns what an inventory path leads to if it is of a kind that the field can name.
-func (a atlas) at(ctx context.Context, field, path string) (*types.ManagedObjectReference, error) {
+// lookup returns what an inventory path leads to if it is of a kind that the field can name.
+func (a atlas) lookup(ctx context.Context, field, path string) (*types.ManagedObjectReference, error) {
 	found, err := methods.FindByInventoryPath(ctx, a.client, &types.FindByInventoryPath{
 		This: *a.client.ServiceContent.SearchIndex, InventoryPath: strings.TrimPrefix(path, "/"),
 	})
@@ -230,11 +230,11 @@ func (a atlas) byReference(ctx context.Context, field, name string) (*types.Mana
 
 // search looks for a name, in which wildcards may stand, everywhere in the datacenter.
 func (a atlas) search(ctx context.Context, field, name string) (found []types.ManagedObjectReference, err error) {
-	can := nameable[kindOf(field)]
-	all, err := a.all(ctx, can.kinds, "ManagedEntity", "name")
-	for ref, properties := range all {
-		is, _ := properties["name"].(string)
-		if matches, _ := path.Match(name, is); matches && slices.Contains(can.kinds, ref.Type) {
+	rule := nameable[kindOf(field)]
+	objects, err := a.readProperty(ctx, rule.kinds, "ManagedEntity", "name")
+	for ref, properties := range objects {
+		actual, _ := properties["name"].(string)
+		if matches, _ := path.Match(name, actual); matches && slices.Contains(rule.kinds, ref.Type) {
 			found = append(found, ref)
 		}
 	}
@@ -263,20 +263,20 @@ func asList(found *types.ManagedObjectReference) []types.ManagedObjectReference 
 	return []types.ManagedObjectReference{*found}
 }
 
-// ambiguous says what to write instead of a name that several objects have.
-func ambiguous(field, name, kind string, instead []string) error {
+// ambiguous names what to write instead of a name that several objects have.
+func ambiguous(field, name, kind string, choices []string) error {
 	shown := make([]string, 0, maxShown)
-	for _, one := range instead[:min(len(instead), maxShown)] {
-		shown = append(shown, cloud.Clean(one, maxPath))
+	for _, choice := range choices[:min(len(choices), maxShown)] {
+		shown = append(shown, cloud.Clean(choice, maxPath))
 	}
 	return cloud.Errorf(cloud.Invalid, nameable[kindOf(field)].reason,
-		"spec.vsphere.%s %q matches %d %s: write which one, such as %s", field, name, len(instead), kind, strings.Join(shown, " or "))
+		"spec.vsphere.%s %q matches %d %s: write which one, such as %s", field, name, len(choices), kind, strings.Join(shown, " or "))
 }
 
 func (a atlas) missing(field, name string) error {
-	where, spelling := "the vCenter", ""
+	place, spelling := "the vCenter", ""
 	if a.path != "" {
-		where = "datacenter " + cloud.Clean(a.path, maxPath)
+		place = "datacenter " + cloud.Clean(a.path, maxPath)
 	}
 	if strings.ContainsAny(name, "%/") {
 		spelling += "; a / within a name is written %2f and a % is written %25, as the vCenter stores them"
@@ -286,13 +286,13 @@ func (a atlas) missing(field, name string) error {
 	}
 	return cloud.Errorf(cloud.Invalid, nameable[kindOf(field)].reason,
 		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: write %s%s",
-		field, name, where, nameable[kindOf(field)].forms, spelling)
+		field, name, place, nameable[kindOf(field)].forms, spelling)
 }
 
-// all reads a property of all objects of some kinds in the datacenter. base is the type that all these kinds extend.
-func (a atlas) all(ctx context.Context, kinds []string, base, property string) (found session.Objects, err error) {
-	err = a.viewing(ctx, kinds, func(from session.Source) (err error) {
-		found, err = session.Read(ctx, a.client, from, base, property)
+// readProperty reads a property of all objects of some kinds in the datacenter. base is the type that all these kinds extend.
+func (a atlas) readProperty(ctx context.Context, kinds []string, base, property string) (found session.Objects, err error) {
+	err = a.viewing(ctx, kinds, func(source session.Source) (err error) {
+		found, err = session.Read(ctx, a.client, source, base, property)
 		return err
 	})
 	return found, err

@@ -34,9 +34,9 @@ var finders = map[string]func(context.Context, *find.Finder, string) ([]types.Ma
 	},
 }
 
-func references[T object.Reference](all []T, err error) (refs []types.ManagedObjectReference, _ error) {
-	for _, one := range all {
-		refs = append(refs, one.Reference())
+func references[T object.Reference](found []T, err error) (refs []types.ManagedObjectReference, _ error) {
+	for _, entity := range found {
+		refs = append(refs, entity.Reference())
 	}
 	return refs, err
 }
@@ -59,7 +59,7 @@ func (a atlas) list(ctx context.Context, field, path string) ([]types.ManagedObj
 	case calls.failed != nil:
 		return nil, calls.failed
 	case err != nil: // the Finder's own: not found, a wildcard on what has nothing in it, a wrong pattern
-		return nil, nil //nolint:nilerr // because it finds nothing then, and the caller says so in words of its own
+		return nil, nil //nolint:nilerr // because it finds nothing then, and the caller has a message of its own
 	}
 	return found, nil
 }
@@ -86,7 +86,7 @@ func (l *listing) RoundTrip(ctx context.Context, request, response soap.HasFault
 	return err
 }
 
-// unseen says that an object is not there, or not for the account; or that the vCenter is older than a property of NSX.
+// unseen reports whether an object does not exist, or not for the account; or the vCenter is older than a property of NSX.
 func unseen(err error) bool {
 	return session.Is[types.BaseNoPermission](err) && !session.Is[*types.NotAuthenticated](err) ||
 		session.Is[*types.ManagedObjectNotFound](err) || session.Is[*types.InvalidProperty](err)

@@ -8,7 +8,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// nameable says what each field of a spec can name: the folder of the datacenter in which names begin and the one in which
+// nameable holds what each field of a spec can name: the folder of the datacenter in which names begin and the one in which
 // relative paths do, the kinds that it can be of, the reason if it is not found, and the forms in which it is written.
 // docs/vsphere.md has a table of these.
 var nameable = map[string]struct {
@@ -59,7 +59,7 @@ var nameable = map[string]struct {
 
 const wildcards = "; * stands for any letters of a name, if one place alone matches"
 
-// isPattern says whether there are wildcards in a name.
+// isPattern reports whether a name has wildcards.
 func isPattern(name string) bool { return strings.ContainsAny(name, `*?[\`) }
 
 // kindOf returns the field without the number of the adapter.
@@ -82,7 +82,7 @@ func Refuse(spec infrav1.VSphereVM) error {
 	return nil
 }
 
-// readable says whether a name could lead anywhere.
+// readable reports whether a name could lead anywhere.
 func readable(field, name string) bool {
 	if _, err := path.Match(name, ""); err != nil {
 		return false

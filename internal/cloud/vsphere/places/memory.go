@@ -23,31 +23,31 @@ const (
 // memory remembers answers by question. Concurrent callers share one search.
 type memory[T any] struct {
 	searches singleflight.Group
-	enter    func(context.Context) error // who waits for another's search is one of the account's few callers, too
+	enter    func(context.Context) error // a caller that waits for another's search is one of the account's few, too
 
-	mu    sync.Mutex
-	known map[string]answer[T]
+	mu      sync.Mutex
+	answers map[string]answer[T]
 }
 
 type answer[T any] struct {
-	value T
-	err   error
-	until time.Time
+	value  T
+	err    error
+	expiry time.Time
 }
 
 // ask returns what is known, or else what search finds. The search goes on without a caller that leaves.
 func (m *memory[T]) ask(
 	ctx context.Context, now func() time.Time, question string, search func(context.Context) (T, error),
 ) (T, error) {
-	if known, ok := m.get(question, now()); ok {
-		return known.value, known.err
+	if cached, ok := m.get(question, now()); ok {
+		return cached.value, cached.err
 	}
 	if err := m.enter(ctx); err != nil {
 		return answer[T]{}.value, err
 	}
-	done := m.searches.DoChan(question, func() (any, error) {
-		if known, ok := m.get(question, now()); ok { // another search ended in between
-			return known, nil
+	result := m.searches.DoChan(question, func() (any, error) {
+		if cached, ok := m.get(question, now()); ok { // another search ended in between
+			return cached, nil
 		}
 		value, err := search(context.WithoutCancel(ctx))
 		found := answer[T]{value: value, err: err}
@@ -57,7 +57,7 @@ func (m *memory[T]) ask(
 	select {
 	case <-ctx.Done():
 		return answer[T]{}.value, session.Classify(ctx.Err())
-	case r := <-done:
+	case r := <-result:
 		found, _ := r.Val.(answer[T])
 		return found.value, found.err
 	}
@@ -66,11 +66,11 @@ func (m *memory[T]) ask(
 func (m *memory[T]) get(question string, now time.Time) (answer[T], bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.known[question]
-	return known, now.Before(known.until)
+	cached := m.answers[question]
+	return cached, now.Before(cached.expiry)
 }
 
-// put keeps an answer, unless it is an error that says nothing about the question.
+// put keeps an answer, unless it is an error that does not answer the question.
 func (m *memory[T]) put(question string, found answer[T], now time.Time) {
 	keep := keepPlaces
 	if found.err != nil {
@@ -82,20 +82,20 @@ func (m *memory[T]) put(question string, found answer[T], now time.Time) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for old, known := range m.known {
-		if !now.Before(known.until) {
-			delete(m.known, old)
+	for old, cached := range m.answers {
+		if !now.Before(cached.expiry) {
+			delete(m.answers, old)
 		}
 	}
-	if m.known == nil {
-		m.known = map[string]answer[T]{}
+	if m.answers == nil {
+		m.answers = map[string]answer[T]{}
 	}
-	found.until = now.Add(keep)
-	m.known[question] = found
+	found.expiry = now.Add(keep)
+	m.answers[question] = found
 }
 
 func (m *memory[T]) forget(question string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.known, question)
+	delete(m.answers, question)
 }

@@ -39,9 +39,9 @@ type network struct {
 // so the datacenter's are read only if those do not have it.
 type chart struct {
 	atlas
-	hosts []network
-	all   []network                               // nil until they are needed
-	uuid  map[types.ManagedObjectReference]string // of a distributed switch
+	hosts  []network
+	cached []network                               // nil until they are needed
+	uuid   map[types.ManagedObjectReference]string // of a distributed switch
 }
 
 // networks finds what the VM's adapters connect to.
@@ -52,8 +52,8 @@ func (a atlas) networks(
 	if err != nil {
 		return nil, err
 	}
-	for i, one := range interfaces {
-		_, backing, err := c.connection(ctx, networkField(i), one.Network)
+	for i, nic := range interfaces {
+		_, backing, err := c.connection(ctx, networkField(i), nic.Network)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func networkField(i int) string { return fmt.Sprintf(networkInterfaces+"[%d].net
 // chart reads the networks that the hosts of the pool have.
 func (a atlas) chart(ctx context.Context, pool types.ManagedObjectReference) (*chart, error) {
 	c := &chart{atlas: a, uuid: map[types.ManagedObjectReference]string{}}
-	hosts := session.Source{Object: pool, Via: "owner", Then: &session.Step{Type: "ComputeResource", Via: "network"}, Visible: true}
+	hosts := session.Source{Object: pool, Via: "owner", Next: &session.Step{Type: "ComputeResource", Via: "network"}, Visible: true}
 	var err error
 	c.hosts, err = a.readNetworks(ctx, hosts)
 	return c, err
@@ -85,8 +85,8 @@ func (c *chart) connection(
 	return found, backing, err
 }
 
-func (a atlas) readNetworks(ctx context.Context, from session.Source) (all []network, err error) {
-	found, err := session.ReadKinds(ctx, a.client, from, map[string][]string{
+func (a atlas) readNetworks(ctx context.Context, source session.Source) (networks []network, err error) {
+	found, err := session.ReadKinds(ctx, a.client, source, map[string][]string{
 		standard:    {"name", "parent"},
 		distributed: {"name", "parent", "key", "config.distributedVirtualSwitch"},
 		opaque:      {"name", "parent", "summary"},
@@ -96,16 +96,16 @@ func (a atlas) readNetworks(ctx context.Context, from session.Source) (all []net
 		n.name, _ = p["name"].(string)
 		n.parent, _ = p["parent"].(types.ManagedObjectReference)
 		n.key, _ = p["key"].(string)
-		if of, ok := p["config.distributedVirtualSwitch"].(types.ManagedObjectReference); ok {
-			n.ofDVS = &of
+		if dvs, ok := p["config.distributedVirtualSwitch"].(types.ManagedObjectReference); ok {
+			n.ofDVS = &dvs
 		}
 		if s, ok := p["summary"].(types.OpaqueNetworkSummary); ok {
 			n.summary = &s
 		}
-		all = append(all, n)
+		networks = append(networks, n)
 	}
-	slices.SortFunc(all, func(a, b network) int { return cmp.Compare(a.ref.Value, b.ref.Value) })
-	return all, err
+	slices.SortFunc(networks, func(a, b network) int { return cmp.Compare(a.ref.Value, b.ref.Value) })
+	return networks, err
 }
 
 // find looks for a network. Each way to write one is tried in turn: a name, a reference, a switch and a name, a path, and then
@@ -114,14 +114,14 @@ func (c *chart) find(ctx context.Context, field, name string) (network, error) {
 	for _, meant := range []func(context.Context, string) (func(network) bool, error){
 		named, referred, c.ofSwitch, c.onPath, c.listed,
 	} {
-		is, err := meant(ctx, name)
+		matches, err := meant(ctx, name)
 		if err != nil {
 			return network{}, err
 		}
-		if is == nil {
+		if matches == nil {
 			continue
 		}
-		if found, err := c.choose(ctx, field, name, is); found.name != "" || err != nil {
+		if found, err := c.choose(ctx, field, name, matches); found.name != "" || err != nil {
 			return found, err
 		}
 	}
@@ -129,7 +129,7 @@ func (c *chart) find(ctx context.Context, field, name string) (network, error) {
 }
 
 // choose returns the network that is meant: one that the hosts have, or else one of the datacenter.
-func (c *chart) choose(ctx context.Context, field, name string, is func(network) bool) (network, error) {
+func (c *chart) choose(ctx context.Context, field, name string, matches func(network) bool) (network, error) {
 	for _, scope := range []struct {
 		read func(context.Context) ([]network, error)
 		kind string
@@ -137,11 +137,11 @@ func (c *chart) choose(ctx context.Context, field, name string, is func(network)
 		{func(context.Context) ([]network, error) { return c.hosts, nil }, "networks that the hosts of the resource pool have"},
 		{c.readAll, "networks, of which the hosts of the resource pool have none"},
 	} {
-		known, err := scope.read(ctx)
+		networks, err := scope.read(ctx)
 		if err != nil {
 			return network{}, err
 		}
-		switch found := such(known, is); len(found) {
+		switch found := filter(networks, matches); len(found) {
 		case 0:
 		case 1:
 			return found[0], nil
@@ -154,15 +154,15 @@ func (c *chart) choose(ctx context.Context, field, name string, is func(network)
 
 // readAll reads all networks of the datacenter.
 func (c *chart) readAll(ctx context.Context) ([]network, error) {
-	if c.all != nil {
-		return c.all, nil
+	if c.cached != nil {
+		return c.cached, nil
 	}
-	err := c.viewing(ctx, networkKinds, func(from session.Source) (err error) {
-		from.Visible = true
-		c.all, err = c.readNetworks(ctx, from)
+	err := c.viewing(ctx, networkKinds, func(source session.Source) (err error) {
+		source.Visible = true
+		c.cached, err = c.readNetworks(ctx, source)
 		return err
 	})
-	return c.all, err
+	return c.cached, err
 }
 
 // named are the networks of a name.
@@ -186,8 +186,8 @@ func (c *chart) ofSwitch(ctx context.Context, name string) (func(network) bool, 
 	if !strings.Contains(name, "/") || isPattern(name) {
 		return nil, nil
 	}
-	of, group := path.Split(path.Clean(name))
-	dvs, err := c.byPath(ctx, networkSwitch, of)
+	switchName, group := path.Split(path.Clean(name))
+	dvs, err := c.byPath(ctx, networkSwitch, switchName)
 	if dvs == nil || err != nil {
 		return nil, err
 	}
@@ -204,12 +204,12 @@ func (c *chart) onPath(ctx context.Context, name string) (func(network) bool, er
 	if ref == nil || err != nil {
 		return nil, err
 	}
-	all, err := c.readAll(ctx)
-	at := slices.IndexFunc(all, func(n network) bool { return n.ref == *ref })
-	if at < 0 || err != nil {
+	networks, err := c.readAll(ctx)
+	index := slices.IndexFunc(networks, func(n network) bool { return n.ref == *ref })
+	if index < 0 || err != nil {
 		return nil, err
 	}
-	return func(n network) bool { return n.name == all[at].name && n.parent == all[at].parent }, nil
+	return func(n network) bool { return n.name == networks[index].name && n.parent == networks[index].parent }, nil
 }
 
 // listed are the networks that the Finder finds. Of several that wildcards match, none is meant, whichever the hosts have.
@@ -223,7 +223,7 @@ func (c *chart) listed(ctx context.Context, name string) (func(network) bool, er
 
 // uuidOf reads the UUID of a distributed switch, once. It is empty if the account may not read it.
 func (c *chart) uuidOf(ctx context.Context, dvs types.ManagedObjectReference) (string, error) {
-	if uuid, known := c.uuid[dvs]; known {
+	if uuid, ok := c.uuid[dvs]; ok {
 		return uuid, nil
 	}
 	found, err := session.Read(ctx, c.client, session.Source{Object: dvs, Visible: true}, "DistributedVirtualSwitch", "uuid")
@@ -237,23 +237,23 @@ func (c *chart) uuidOf(ctx context.Context, dvs types.ManagedObjectReference) (s
 // ambiguous lists what can be written instead of a name: the path by way of the switch where that distinguishes a network from
 // the others, and the reference otherwise.
 func (c *chart) ambiguous(ctx context.Context, field, name, kind string, found []network) error {
-	instead, times := make([]string, len(found)), map[string]int{}
+	choices, times := make([]string, len(found)), map[string]int{}
 	for i, n := range found[:min(len(found), mostSwitches)] {
 		if n.ofDVS != nil {
-			of, err := find.InventoryPath(ctx, c.client, *n.ofDVS)
+			dvsPath, err := find.InventoryPath(ctx, c.client, *n.ofDVS)
 			if err != nil && !unseen(err) {
 				return err
 			}
-			instead[i] = of + "/" + n.name
+			choices[i] = dvsPath + "/" + n.name
 		}
-		times[instead[i]]++
+		times[choices[i]]++
 	}
 	for i, n := range found {
-		if !strings.HasPrefix(instead[i], c.path+"/") || times[instead[i]] > 1 {
-			instead[i] = n.ref.Value
+		if !strings.HasPrefix(choices[i], c.path+"/") || times[choices[i]] > 1 {
+			choices[i] = n.ref.Value
 		}
 	}
-	return ambiguous(field, name, kind, instead)
+	return ambiguous(field, name, kind, choices)
 }
 
 // mostSwitches are looked up for a sentence.
@@ -286,11 +286,11 @@ func (c *chart) backing(ctx context.Context, field string, n network) (types.Bas
 		field, cloud.Clean(n.name, maxPath))
 }
 
-func such(all []network, good func(network) bool) (some []network) {
-	for _, n := range all {
+func filter(networks []network, good func(network) bool) (matches []network) {
+	for _, n := range networks {
 		if good(n) {
-			some = append(some, n)
+			matches = append(matches, n)
 		}
 	}
-	return some
+	return matches
 }

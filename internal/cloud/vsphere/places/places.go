@@ -3,7 +3,7 @@
 //   - A name means what it means to govmomi's Finder, which other programs use: the flavors give them the same names. Refuse
 //     returns what is wrong with a name in every vCenter.
 //   - Find returns all places that a spec names, as references of the vCenter, or an error that names the field of the spec
-//     that is wrong and says what to write instead. A name that could mean two objects is such an error; of two networks with one
+//     that is wrong and what to write instead. A name that could mean two objects is such an error; of two networks with one
 //     name, the one is meant that the hosts of the VM's resource pool have.
 //   - What was found is remembered for keepPlaces, and what was not found for keepAbsent. Concurrent callers share one search, so
 //     that the hundred machines of a pool ask once. Forget ends that for a spec.
@@ -43,7 +43,7 @@ func In(s *session.Session) *Places {
 	return p
 }
 
-// Placement says where a VM is made and from which template, in references of the vCenter.
+// Placement is where a VM is made and from which template, in references of the vCenter.
 type Placement struct {
 	Template  types.ManagedObjectReference
 	Folder    types.ManagedObjectReference
@@ -58,7 +58,7 @@ type Placement struct {
 	// CoresPerSocket is the template's; 0 if the vCenter chooses it.
 	CoresPerSocket int32
 
-	// VAppConfig is true if the template has one, as an OVA has, and nil otherwise. It asks whoever clones it for values, and may
+	// VAppConfig is true if the template has one, as an OVA has, and nil otherwise. It asks for values at each clone, and may
 	// keep a VM from starting; to remove it takes a privilege of its own.
 	VAppConfig *bool
 }
@@ -71,11 +71,11 @@ type Adapter interface {
 
 // Find returns the placement of a spec.
 func (p *Places) Find(ctx context.Context, spec infrav1.VSphereVM) (Placement, error) {
-	at, err := p.placements.ask(ctx, p.now, keyOf(spec), func(ctx context.Context) (Placement, error) {
+	placement, err := p.placements.ask(ctx, p.now, keyOf(spec), func(ctx context.Context) (Placement, error) {
 		return p.locate(ctx, spec)
 	})
-	at.Adapters = copies(at.Adapters)
-	return at, err
+	placement.Adapters = copies(placement.Adapters)
+	return placement, err
 }
 
 // FindFolder returns the folder of a spec's VM, even if other places in the spec are wrong or gone.
@@ -111,19 +111,19 @@ func (p *Places) datacenter(ctx context.Context, name string) (datacenter, error
 }
 
 // locate finds all places that a spec names.
-func (p *Places) locate(ctx context.Context, spec infrav1.VSphereVM) (at Placement, err error) {
+func (p *Places) locate(ctx context.Context, spec infrav1.VSphereVM) (placement Placement, err error) {
 	in, err := p.datacenter(ctx, spec.Datacenter)
 	if err != nil {
-		return at, err
+		return placement, err
 	}
 	found, err := p.home(ctx, spec)
 	if err = cmp.Or(err, found.refused); err != nil {
-		return at, err
+		return placement, err
 	}
-	at.Folder = found.ref
+	placement.Folder = found.ref
 	return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (Placement, error) {
-		at := at
-		return at, atlas{c, in}.locate(ctx, spec, &at)
+		located := placement
+		return located, atlas{c, in}.locate(ctx, spec, &located)
 	})
 }
 
@@ -135,17 +135,17 @@ func (p *Places) Forget(spec infrav1.VSphereVM) {
 }
 
 // copies returns copies of adapters, each of the same kind.
-func copies(adapters []Adapter) (all []Adapter) {
-	for _, one := range adapters {
-		copied := reflect.New(reflect.TypeOf(one).Elem())
-		copied.Elem().Set(reflect.ValueOf(one).Elem())
+func copies(adapters []Adapter) (clones []Adapter) {
+	for _, original := range adapters {
+		copied := reflect.New(reflect.TypeOf(original).Elem())
+		copied.Elem().Set(reflect.ValueOf(original).Elem())
 		adapter, _ := reflect.TypeAssert[Adapter](copied)
-		all = append(all, adapter)
+		clones = append(clones, adapter)
 	}
-	return all
+	return clones
 }
 
-// keyOf joins the fields of a spec that say where the VM goes.
+// keyOf joins the fields of a spec that decide where the VM goes.
 func keyOf(spec infrav1.VSphereVM) string {
 	key := []string{spec.Datacenter, spec.Image.Template, spec.Folder, spec.ResourcePool, spec.Datastore}
 	for _, adapter := range spec.NetworkInterfaces {

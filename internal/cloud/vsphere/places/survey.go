@@ -19,7 +19,7 @@ type Site struct {
 	Err         error
 }
 
-// Found says that there is such a place.
+// Found reports whether the place exists.
 func (s Site) Found() bool { return s.Err == nil && s.Ref.Value != "" }
 
 // The fields of a spec that name places. Those of networks are networkInterfaces[0].network and so on.
@@ -36,17 +36,17 @@ const (
 
 // Sites are the places of a spec, none of which was looked for yet. Each comes after those that it depends on.
 func Sites(spec infrav1.VSphereVM) []Site {
-	all := []Site{
+	sites := []Site{
 		{Field: Datacenter, Name: spec.Datacenter}, {Field: Folder, Name: spec.Folder}, {Field: ResourcePool, Name: spec.ResourcePool},
 	}
 	if spec.Datastore != "" {
-		all = append(all, Site{Field: Datastore, Name: spec.Datastore})
+		sites = append(sites, Site{Field: Datastore, Name: spec.Datastore})
 	}
-	all = append(all, Site{Field: Template, Name: spec.Image.Template})
-	for i, one := range spec.NetworkInterfaces {
-		all = append(all, Site{Field: networkField(i), Name: one.Network})
+	sites = append(sites, Site{Field: Template, Name: spec.Image.Template})
+	for i, nic := range spec.NetworkInterfaces {
+		sites = append(sites, Site{Field: networkField(i), Name: nic.Network})
 	}
-	return all
+	return sites
 }
 
 // Survey looks for each place of a spec by itself. The placement has what was found.
@@ -56,66 +56,67 @@ func (p *Places) Survey(ctx context.Context, spec infrav1.VSphereVM) (Placement,
 	sites[0].Ref, sites[0].Err = in.ref, err
 	s := surveyor{spec: spec}
 	for i := range sites {
-		one := &sites[i]
-		if i == 0 || !s.mayLook(sites[0], *one) {
+		site := &sites[i]
+		if i == 0 || !s.mayLook(sites[0], *site) {
 			continue
 		}
-		one.Ref, one.Err = session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (types.ManagedObjectReference, error) {
-			return s.find(ctx, atlas{c, in}, *one)
-		})
+		search := func(ctx context.Context, c *vim25.Client) (types.ManagedObjectReference, error) {
+			return s.find(ctx, atlas{c, in}, *site)
+		}
+		site.Ref, site.Err = session.Do(ctx, p.session, search)
 	}
-	return s.at, sites
+	return s.placement, sites
 }
 
 // surveyor collects what a survey finds.
 type surveyor struct {
-	spec infrav1.VSphereVM
-	at   Placement
+	spec      infrav1.VSphereVM
+	placement Placement
 }
 
-// mayLook says that the places are there which another one depends on. Which network a name means depends on the pool's hosts.
-func (s *surveyor) mayLook(datacenter, one Site) bool {
-	return datacenter.Found() && (kindOf(one.Field) != networkInterfaces || s.at.Pool.Value != "")
+// mayLook reports whether the places on which a site depends were found. Which network a name means depends on the pool's hosts.
+func (s *surveyor) mayLook(datacenter, site Site) bool {
+	return datacenter.Found() && (kindOf(site.Field) != networkInterfaces || s.placement.Pool.Value != "")
 }
 
-func (s *surveyor) find(ctx context.Context, a atlas, one Site) (ref types.ManagedObjectReference, err error) {
-	switch one.Field {
+func (s *surveyor) find(ctx context.Context, a atlas, site Site) (ref types.ManagedObjectReference, err error) {
+	switch site.Field {
 	case Folder:
 		found, err := a.folder(ctx, s.spec)
 		if err = cmp.Or(err, found.refused); err == nil {
-			s.at.Folder = found.ref
+			s.placement.Folder = found.ref
 		}
-		return s.at.Folder, err
+		return s.placement.Folder, err
 	case ResourcePool:
-		s.at.Pool, err = a.pool(ctx, one.Name)
-		return s.at.Pool, err
+		s.placement.Pool, err = a.pool(ctx, site.Name)
+		return s.placement.Pool, err
 	case Datastore:
-		ref, err = a.find(ctx, one.Field, one.Name)
-		s.at.Datastore = &ref
+		ref, err = a.find(ctx, site.Field, site.Name)
+		s.placement.Datastore = &ref
 		return ref, err
 	case Template:
-		return s.template(ctx, a, one.Name)
+		return s.template(ctx, a, site.Name)
 	}
-	return s.network(ctx, a, one)
+	return s.network(ctx, a, site)
 }
 
 func (s *surveyor) template(ctx context.Context, a atlas, name string) (types.ManagedObjectReference, error) {
 	ref, err := a.find(ctx, Template, name)
 	if err == nil {
-		s.at.Template, s.at.Adapters = ref, nil
-		err = a.hardware(ctx, &s.at)
+		s.placement.Template, s.placement.Adapters = ref, nil
+		err = a.hardware(ctx, &s.placement)
 	}
 	return ref, err
 }
 
-func (s *surveyor) network(ctx context.Context, a atlas, one Site) (types.ManagedObjectReference, error) {
-	c, err := a.chart(ctx, s.at.Pool)
+func (s *surveyor) network(ctx context.Context, a atlas, site Site) (types.ManagedObjectReference, error) {
+	c, err := a.chart(ctx, s.placement.Pool)
 	if err != nil {
 		return types.ManagedObjectReference{}, err
 	}
-	is, backing, err := c.connection(ctx, one.Field, one.Name)
+	found, backing, err := c.connection(ctx, site.Field, site.Name)
 	if err == nil {
-		s.at.Networks = append(s.at.Networks, backing)
+		s.placement.Networks = append(s.placement.Networks, backing)
 	}
-	return is.ref, err
+	return found.ref, err
 }

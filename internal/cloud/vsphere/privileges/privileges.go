@@ -95,21 +95,21 @@ const CloneVM = "VirtualMachine.Provisioning.Clone"
 const CloneEncrypted = "Cryptographer.Clone"
 
 // All privileges that an account needs, each once.
-func All() (all []string) {
+func All() (names []string) {
 	for _, need := range Needs {
-		all = append(all, need.Privilege)
+		names = append(names, need.Privilege)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Of returns the privileges that a role for objects of these kinds must have, each once, without those that every role has.
-func Of(kinds ...string) (all []string) {
+func Of(kinds ...string) (names []string) {
 	for _, need := range Needs {
 		if slices.Contains(kinds, need.On) && !strings.HasPrefix(need.Privilege, "System.") {
-			all = append(all, need.Privilege)
+			names = append(names, need.Privilege)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -11,28 +11,29 @@ import (
 
 // AdapterChanges puts the template's adapters on the networks of the spec, in order, adds the adapters that it lacks, and
 // removes those that are too many. Those in known have the MACs that they must get.
-func AdapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface) []types.BaseVirtualDeviceConfigSpec {
-	if len(at.Networks) == 0 {
-		return unpluggedChanges(at.Adapters)
+func AdapterChanges(placement places.Placement, nics []infrav1.MachineNetworkInterface) []types.BaseVirtualDeviceConfigSpec {
+	if len(placement.Networks) == 0 {
+		return unpluggedChanges(placement.Adapters)
 	}
 	var changes []types.BaseVirtualDeviceConfigSpec
-	change := func(what types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
-		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: what, Device: device})
+	change := func(operation types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
+		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: operation, Device: device})
 	}
-	known = slices.Concat(known, make([]infrav1.MachineNetworkInterface, len(at.Networks))) // a single one with DHCP is not known
-	for i, network := range at.Networks {
-		if i < len(at.Adapters) {
-			connect(at.Adapters[i], network, known[i].MACAddress)
-			change(types.VirtualDeviceConfigSpecOperationEdit, at.Adapters[i])
+	// A single adapter with DHCP is not listed.
+	nics = slices.Concat(nics, make([]infrav1.MachineNetworkInterface, len(placement.Networks)))
+	for i, network := range placement.Networks {
+		if i < len(placement.Adapters) {
+			connect(placement.Adapters[i], network, nics[i].MACAddress)
+			change(types.VirtualDeviceConfigSpecOperationEdit, placement.Adapters[i])
 			continue
 		}
 		added := &types.VirtualVmxnet3{}
 		added.Key = int32(-1 - i)
-		connect(added, network, known[i].MACAddress)
+		connect(added, network, nics[i].MACAddress)
 		change(types.VirtualDeviceConfigSpecOperationAdd, added)
 	}
-	for i := len(at.Networks); i < len(at.Adapters); i++ {
-		change(types.VirtualDeviceConfigSpecOperationRemove, at.Adapters[i])
+	for i := len(placement.Networks); i < len(placement.Adapters); i++ {
+		change(types.VirtualDeviceConfigSpecOperationRemove, placement.Adapters[i])
 	}
 	return changes
 }
@@ -40,14 +41,14 @@ func AdapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface
 // unpluggedChanges has those of the template's adapters start connected that would not: image builders leave them so, and the VM
 // would be cut off. They also get a MAC and a port of their own, and keep everything else.
 func unpluggedChanges(adapters []places.Adapter) (changes []types.BaseVirtualDeviceConfigSpec) {
-	for _, one := range adapters {
-		card := one.GetVirtualEthernetCard()
+	for _, adapter := range adapters {
+		card := adapter.GetVirtualEthernetCard()
 		if c := card.Connectable; c == nil || c.StartConnected {
 			continue
 		}
-		connect(one, anyPort(card.Backing), "")
+		connect(adapter, anyPort(card.Backing), "")
 		changes = append(changes, &types.VirtualDeviceConfigSpec{
-			Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: one,
+			Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: adapter,
 		})
 	}
 	return changes

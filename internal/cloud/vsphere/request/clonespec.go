@@ -21,7 +21,7 @@ import (
 const MaxUserData = 60_000
 
 // CloneSpec puts all that a VM needs into one request, so that there is no second request that could be lost.
-func CloneSpec(m cloud.Machine, data cloud.UserData, at places.Placement) (types.VirtualMachineCloneSpec, error) {
+func CloneSpec(m cloud.Machine, data cloud.UserData, placement places.Placement) (types.VirtualMachineCloneSpec, error) {
 	extra, err := guestinfo(m, data)
 	if err != nil {
 		return types.VirtualMachineCloneSpec{}, err
@@ -32,20 +32,20 @@ func CloneSpec(m cloud.Machine, data cloud.UserData, at places.Placement) (types
 		Uuid:              seen.IDOf(m),
 		InstanceUuid:      seen.IDOf(m),
 		NumCPUs:           m.Spec.VSphere.CPUs,
-		NumCoresPerSocket: coresPerSocket(*m.Spec.VSphere, at.CoresPerSocket),
+		NumCoresPerSocket: coresPerSocket(*m.Spec.VSphere, placement.CoresPerSocket),
 		MemoryMB:          int64(m.Spec.VSphere.MemoryMiB),
 		NestedHVEnabled:   nested(m.Spec.VSphere.NestedVirtualization),
 		ExtraConfig:       extra,
-		DeviceChange:      AdapterChanges(at, m.NetworkInterfaces),
-		VAppConfigRemoved: at.VAppConfig,
+		DeviceChange:      AdapterChanges(placement, m.NetworkInterfaces),
+		VAppConfigRemoved: placement.VAppConfig,
 	}
 	return types.VirtualMachineCloneSpec{
-		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool, Datastore: at.Datastore},
+		Location: types.VirtualMachineRelocateSpec{Folder: &placement.Folder, Pool: &placement.Pool, Datastore: placement.Datastore},
 		Config:   config, PowerOn: true,
 	}, nil
 }
 
-// coresPerSocket groups the CPUs as the spec says. Otherwise they stay grouped as the template's, unless their number does not
+// coresPerSocket groups the CPUs as in the spec. Otherwise they stay grouped as the template's, unless their number does not
 // allow that, which the vCenter would refuse.
 func coresPerSocket(spec infrav1.VSphereVM, ofTemplate int32) *int32 {
 	switch {
@@ -74,7 +74,7 @@ func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, e
 			"the packed user data has %d bytes, but a vSphere guest can read only %d: put less into the files and commands of the "+
 				"bootstrap configuration", len(userData), MaxUserData)
 	}
-	var all []types.BaseOptionValue
+	var options []types.BaseOptionValue
 	for _, o := range []struct{ key, value string }{
 		{seen.UserDataKey, userData},
 		{seen.UserDataEncodingKey, "gzip+base64"},
@@ -88,9 +88,9 @@ func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, e
 		{seen.ReportKey, ""},
 		{seen.DiskUUIDKey, "TRUE"},
 	} {
-		all = append(all, &types.OptionValue{Key: o.key, Value: o.value})
+		options = append(options, &types.OptionValue{Key: o.key, Value: o.value})
 	}
-	return all, nil
+	return options, nil
 }
 
 // Metadata returns what cloudbase-init reads in the guest as guestinfo.metadata, unpacked.

@@ -63,7 +63,7 @@ type VM struct {
 	Withheld   int       // bytes of a report that found no room
 	Partial    bool      // something of what all VMs are asked for is not known
 	Guest      bool      // what only ours are asked for is known
-	Came       time.Time // when it was first told of, if the list of all VMs was complete then
+	Came       time.Time // when it first appeared, if the list of all VMs was complete then
 	ByRecord   bool      // a machine's record names it
 	UserData   bool      // given and not taken away yet
 }
@@ -79,7 +79,7 @@ const (
 // setters set the properties of a VM that are read and watched; a nil value means that the property has no value now. Of
 // ExtraConfig we read single keys, because the whole holds the user data and would be sent again with each change.
 //
-// All VMs are asked for the first, which say whose a VM is and whether it runs. Only ours are asked for what their guests report.
+// The first are read of all VMs: they show whose a VM is and whether it runs. What guests report is read of our VMs only.
 var setters = map[string]func(*VM, any){
 	"parent":                    func(s *VM, v any) { s.Parent = parentOf(v) },
 	"name":                      func(s *VM, v any) { s.Name = short[string](v, MaxName) },
@@ -117,9 +117,9 @@ func (s *VM) Set(path string, value any) {
 }
 
 // short is a text that is not longer than such a text is; a longer one counts as none. The copy lets go of the answer.
-func short[T ~string](value any, most int) T {
+func short[T ~string](value any, limit int) T {
 	text, _ := value.(T)
-	if len(text) > most {
+	if len(text) > limit {
 		return ""
 	}
 	return T(strings.Clone(string(text)))
@@ -143,16 +143,16 @@ func parentOf(value any) string {
 	return short[string](ref.Value, MaxReference)
 }
 
-func addressesOf(nics any) (all []string) {
+func addressesOf(nics any) (addresses []string) {
 	list, _ := nics.(types.ArrayOfGuestNicInfo)
 	for _, nic := range list.GuestNicInfo {
 		for _, ip := range nic.IpAddress {
-			if len(all) < MaxAddresses {
-				all = append(all, short[string](ip, MaxMark))
+			if len(addresses) < MaxAddresses {
+				addresses = append(addresses, short[string](ip, MaxMark))
 			}
 		}
 	}
-	return all
+	return addresses
 }
 
 func option(value any) string {
@@ -167,13 +167,13 @@ func option(value any) string {
 	return text
 }
 
-// Off reports whether the VM is switched off.
-func (s *VM) Off() bool { return s.Power == types.VirtualMachinePowerStatePoweredOff }
+// PoweredOff reports whether the VM is switched off.
+func (s *VM) PoweredOff() bool { return s.Power == types.VirtualMachinePowerStatePoweredOff }
 
-// Started says that the VM is on or suspended.
-func (s *VM) Started() bool { return s.Power != "" && !s.Off() }
+// Started reports whether the VM is on or suspended.
+func (s *VM) Started() bool { return s.Power != "" && !s.PoweredOff() }
 
-// Describe reports m's VM to the controllers. ran says that the VM was switched on before.
+// Describe reports m's VM to the controllers. ran is true if the VM was switched on before.
 func Describe(m cloud.Machine, s *VM, ran bool) cloud.VM {
 	vm := cloud.VM{
 		Addresses: []clusterv1.MachineAddress{
@@ -200,7 +200,7 @@ func Describe(m cloud.Machine, s *VM, ran bool) cloud.VM {
 	return vm
 }
 
-// unmarked says of a VM that is known by its reference alone that a person has changed its marks.
+// unmarked is the sentence for a VM that is known by its reference alone: a person has changed its marks.
 func unmarked(m cloud.Machine, s *VM) string {
 	if s.Marked(m) {
 		return ""
@@ -209,8 +209,8 @@ func unmarked(m cloud.Machine, s *VM) string {
 		"and %s=%s again in its advanced configuration", MarkOwner, m.Key, MarkProviderID, m.ProviderID)
 }
 
-// unaddressed says of a VM that its address is hidden from vSphere's cloud controller manager, which needs one and asks
-// for it when it first sees the Node (kubernetes/cloud-provider-vsphere v1.36.0, pkg/cloudprovider/vsphere/nodemanager.go).
+// unaddressed is the sentence for a VM whose address is hidden from vSphere's cloud controller manager, which needs one and
+// reads it when it first sees the Node (kubernetes/cloud-provider-vsphere v1.36.0, pkg/cloudprovider/vsphere/nodemanager.go).
 func unaddressed(s *VM) string {
 	if len(s.ips()) > 0 {
 		return ""
@@ -220,7 +220,8 @@ func unaddressed(s *VM) string {
 		"tools.conf, restart the service VMTools, then that manager"
 }
 
-// unreached says of a VM that runs that the vCenter cannot reach it, as when its host is cut off: what is known of it may be old.
+// unreached is the sentence for a running VM that the vCenter cannot reach, as when its host is cut off: what is known of it may
+// be old.
 func unreached(s *VM) string {
 	if s.Connection == "" || s.Connection == types.VirtualMachineConnectionStateConnected {
 		return ""
@@ -231,10 +232,10 @@ func unreached(s *VM) string {
 // ips lists each address once, beginning with the one that VMware Tools regard as the main address. It leaves out link-local
 // addresses, which Windows makes up when there is no DHCP.
 func (s *VM) ips() []string {
-	all := append([]string{s.Address}, s.NICs...)
+	addresses := append([]string{s.Address}, s.NICs...)
 	var good []string
 	seen := map[netip.Addr]bool{}
-	for _, text := range all {
+	for _, text := range addresses {
 		ip, err := netip.ParseAddr(text)
 		// A zone can be any text, and the guest chooses it.
 		if ip = ip.Unmap(); err != nil || ip.Zone() != "" || seen[ip] || !ip.IsGlobalUnicast() {

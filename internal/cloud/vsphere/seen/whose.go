@@ -28,46 +28,47 @@ const (
 	ByName      Way = "by its name"
 )
 
-// Whose says whose a VM is. What has the machine's reference, which the vCenter gives only once, and its id is the machine's,
-// whatever a person has done to its marks. All marks need a proof that they were written for this machine. A VM that has only
-// some of these, and that no other machine has, may be the machine's: we must not touch it, and must not say that it is gone.
-func (s *VM) Whose(m cloud.Machine, how Way) cloud.Whose {
-	same := s.ID == IDOf(m)
+// Whose decides whose a VM is. A VM with the machine's reference, which the vCenter gives only once, and the machine's id is the
+// machine's, whatever a person has done to its marks. All marks need a proof that they were written for this machine. A VM that
+// has only some of these, and that no other machine has, may be the machine's: we must not touch it, and must not report it as
+// gone.
+func (s *VM) Whose(m cloud.Machine, way Way) cloud.Whose {
+	sameID := s.ID == IDOf(m)
 	switch {
 	case !s.Readable():
 		return cloud.Unseen
-	case how == ByReference && same, s.BelongsTo(m) && m.Proves(cloud.ReadClusterMark(s.Cluster), s.Digest):
+	case way == ByReference && sameID, s.BelongsTo(m) && m.Proves(cloud.ReadClusterMark(s.Cluster), s.Digest):
 		return cloud.Ours
-	case same:
+	case sameID:
 		return cloud.Unproved
-	case s.Unlike(m), how != ByReference && s.Blank():
+	case s.Unlike(m), way != ByReference && s.Blank():
 		return cloud.Foreign
 	}
 	return cloud.Unproved
 }
 
-// Readable says that the vCenter knows the VM's configuration. While a VM is being cloned, and while its host or datastore is
-// away, the vCenter may know only the name, and cannot say which machine the VM belongs to.
+// Readable reports whether the vCenter shows the VM's configuration. While a VM is being cloned, and while its host or datastore
+// is away, the vCenter may show only the name, and it is open which machine the VM belongs to.
 func (s *VM) Readable() bool { return s.ID != "" }
 
-// BelongsTo says that the VM has all marks of m. The two that are written on it are not enough: if a person clones our VM, the
-// copy has them too, but the vCenter gives it an id of its own.
+// BelongsTo reports whether the VM has all marks of m. The two that are written on it are not enough: if a person clones our VM,
+// the copy has them too, but the vCenter gives it an id of its own.
 func (s *VM) BelongsTo(m cloud.Machine) bool { return s.ID == IDOf(m) && s.Marked(m) }
 
-// Marked says that the VM has the marks that are written on it.
+// Marked reports whether the VM has the marks that are written on it.
 func (s *VM) Marked(m cloud.Machine) bool {
 	return s.Owner == m.Key.String() && s.ProviderID == m.ProviderID
 }
 
-// Unlike says that the VM has a mark of another machine.
+// Unlike reports whether the VM has a mark of another machine.
 func (s *VM) Unlike(m cloud.Machine) bool {
 	return s.Owner != "" && s.Owner != m.Key.String() || s.ProviderID != "" && s.ProviderID != m.ProviderID
 }
 
-// Blank says that no mark is written on the VM.
+// Blank reports whether no mark is written on the VM.
 func (s *VM) Blank() bool { return s.Owner == "" && s.ProviderID == "" }
 
-// Maker is the UID of the management cluster that made the VM, as its mark says.
+// Maker is the UID, in the VM's mark, of the management cluster that made the VM.
 func (s *VM) Maker() string {
 	return cloud.Clean(string(cloud.ReadClusterMark(s.Cluster).Manager), maxUID)
 }

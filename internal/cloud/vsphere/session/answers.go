@@ -16,7 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// What an answer may have. Whoever writes a Secret chooses the server, so an answer can be anything. A VM whose guest has
+// Limits of an answer. The author of a Secret chooses the server, so an answer can be anything. A VM whose guest has
 // written all that vSphere lets it write, one MiB, comes to six MiB of XML at most.
 const (
 	maxRead  = 16 << 20  // bytes after unpacking
@@ -74,7 +74,7 @@ var turn sync.Mutex
 
 type turned struct {
 	io.Reader
-	over func()
+	release func()
 }
 
 func takeTurn(answer io.Reader) io.ReadCloser {
@@ -84,16 +84,16 @@ func takeTurn(answer io.Reader) io.ReadCloser {
 
 // Close is part of io.ReadCloser.
 func (t turned) Close() error {
-	t.over()
+	t.release()
 	return nil
 }
 
-// sieve is written an answer. It counts, and keeps the answer without the ends of long texts.
+// sieve is the writer of an answer. It counts, and keeps the answer without the ends of long texts.
 type sieve struct {
 	out                      bytes.Buffer
 	read, depth, parts, size int // size of the text or tag so far
 	state                    state
-	quote, last              byte
+	quote, previous          byte
 	entity, cut              bool // in a text: an & was kept without its ; yet, and the rest is left out
 }
 
@@ -131,7 +131,7 @@ func (s *sieve) sift(p []byte) error {
 		if keep {
 			s.out.WriteByte(c)
 		}
-		s.last = c
+		s.previous = c
 	}
 	switch {
 	case s.out.Len() > maxKept:
@@ -142,15 +142,15 @@ func (s *sieve) sift(p []byte) error {
 	return nil
 }
 
-// text says whether a byte of a text is kept. A text is not cut inside a character.
+// text reports whether a byte of a text is kept. A text is not cut inside a character.
 func (s *sieve) text(c byte) bool {
 	if c == '<' {
 		s.state, s.size, s.entity, s.cut = tagBegins, 0, false, false
 		return true
 	}
 	s.size++
-	inside := s.entity || c&0xC0 == 0x80 // an entity, or a character of several bytes
-	s.cut = s.size > maxText && !inside || s.size > maxText+maxEntity
+	unfinished := s.entity || c&0xC0 == 0x80 // an entity, or a character of several bytes
+	s.cut = s.size > maxText && !unfinished || s.size > maxText+maxEntity
 	s.entity = c == '&' || s.entity && c != ';'
 	return !s.cut
 }
@@ -167,8 +167,8 @@ func (s *sieve) tag(c byte) error {
 		return s.begin(c)
 	case s.quote != 0 || s.state == inStartTag && c != '>':
 		s.attribute(c)
-	case c == '>' && (s.state != inInstruction || s.last == '?'):
-		if s.state == inStartTag && s.last == '/' {
+	case c == '>' && (s.state != inInstruction || s.previous == '?'):
+		if s.state == inStartTag && s.previous == '/' {
 			s.depth--
 		}
 		s.state, s.size = inText, 0
@@ -256,10 +256,10 @@ type cookie struct {
 func (c *cookie) SetCookies(_ *url.URL, cookies []*http.Cookie) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, one := range cookies {
-		if one.Name == soap.SessionCookieName {
+	for _, received := range cookies {
+		if received.Name == soap.SessionCookieName {
 			//nolint:gosec // because it only goes back to the server that gave it, over TLS
-			c.kept = []*http.Cookie{{Name: one.Name, Value: one.Value, Quoted: one.Quoted}}
+			c.kept = []*http.Cookie{{Name: received.Name, Value: received.Value, Quoted: received.Quoted}}
 		}
 	}
 }

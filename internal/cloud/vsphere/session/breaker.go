@@ -32,13 +32,13 @@ var errUnasked = errors.New("the vCenter was not asked")
 // errSilent is that cause while the account is broken.
 var errSilent = fmt.Errorf("%w, because it does not answer", errUnasked)
 
-// Asked says whether a failed call may have reached the vCenter.
+// Asked reports whether a failed call may have reached the vCenter.
 func Asked(err error) bool { return !errors.Is(err, errUnasked) }
 
-// Silent says whether a call failed because the account is broken.
+// Silent reports whether a call failed because the account is broken.
 func Silent(err error) bool { return errors.Is(err, errSilent) }
 
-// Broken says that the vCenter does not answer: calls fail at once.
+// Broken reports whether the vCenter does not answer: calls fail at once.
 func (s *Session) Broken() bool { return s.breaker.refusal() != nil }
 
 // Check asks the vCenter whether it answers, at once. The account is broken if it does not.
@@ -58,7 +58,7 @@ func (s *Session) Await(ctx context.Context) {
 	}
 }
 
-// ready is an error while the account is broken. A caller who comes when a probe is due makes it.
+// ready returns an error while the account is broken. A caller that comes when a probe is due makes it.
 func (s *Session) ready(ctx context.Context) error {
 	s.probeIfDue(ctx, false)
 	return s.breaker.refusal()
@@ -71,7 +71,7 @@ func (s *Session) probeIfDue(ctx context.Context, waits bool) {
 	}
 }
 
-// probe asks for the time, which needs a session, and logs in if there is none.
+// probe reads the vCenter's time, which needs a session, and logs in if there is none.
 func (s *Session) probe(ctx context.Context) {
 	client, _ := s.current()
 	if client == nil {
@@ -92,7 +92,7 @@ func (s *Session) probe(ctx context.Context) {
 	}
 }
 
-// circuit is open while the vCenter does not answer. Then no call is made but the probe, so that none waits for nothing.
+// circuit is open while the vCenter does not answer. Then no call is made but the probe, so that no call waits in vain.
 type circuit struct {
 	mu       sync.Mutex
 	state    breaker.Breaker // its calls are the probes; an answer does not close it, see answered
@@ -115,8 +115,8 @@ func (c *circuit) refusal() error {
 	return notBefore(lookAgain, errSilent, c.state.Cause())
 }
 
-// beginProbe returns whether the caller is to ask now. Those that wait for the vCenter ask before those that have other things to
-// do. The next probe is due a pause later, however long this one takes.
+// beginProbe reports whether the caller is to make the probe now. Callers that only wait for the vCenter probe before those with
+// other work. The next probe is due a pause later, however long this one takes.
 func (c *circuit) beginProbe(now time.Time, waits bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,15 +208,15 @@ func (c *circuit) begin(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// heeded notes of each request how it ended, also of those that wait for changes.
-type heeded struct {
+// observed notes how each request ended, also requests that wait for changes.
+type observed struct {
 	http.RoundTripper
 	circuit *circuit
 	now     func() time.Time
 }
 
 // RoundTrip is part of http.RoundTripper.
-func (h heeded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, end := h.circuit.begin(r.Context())
 	defer end()
 	answer, err := h.RoundTripper.RoundTrip(r.WithContext(ctx))
@@ -231,7 +231,7 @@ func (h heeded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// answered says that an answer is a vCenter's: of one that is starting, a proxy says that it is not there yet.
+// answered reports whether an answer is a vCenter's: while one is starting, a proxy answers that it is not there yet.
 func answered(r *http.Response) bool {
 	return r.StatusCode == http.StatusOK || r.StatusCode == http.StatusInternalServerError
 }

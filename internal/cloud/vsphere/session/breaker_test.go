@@ -125,7 +125,7 @@ func TestStatuses(t *testing.T) {
 		b := circuit{state: newBreaker()}
 		request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
 		for range silentRequests {
-			answer, err := heeded{statuses(status), &b, time.Now}.RoundTrip(request)
+			answer, err := observed{statuses(status), &b, time.Now}.RoundTrip(request)
 			expect.OK(t, err)
 			expect.OK(t, answer.Body.Close())
 		}
@@ -167,7 +167,7 @@ func TestLimit(t *testing.T) {
 		expect.Same(t, "kind", cloud.Later, kindOf(err))
 		expect.Same(t, "the vCenter was asked", false, Asked(err))
 	}
-	_, err := Do(Beside(t.Context()), s, func(context.Context, *vim25.Client) (bool, error) { return true, nil })
+	_, err := Do(Unlimited(t.Context()), s, func(context.Context, *vim25.Client) (bool, error) { return true, nil })
 	expect.OK(t, err) // the watch needs no place
 	held.Release()
 	inside.Wait()

@@ -14,7 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 )
 
-// counted is for the calls of a session: it tells the metrics how each one ended.
+// counted counts the calls of a session, by how each one ended, in the metrics.
 type counted struct{ soap.RoundTripper }
 
 // RoundTrip is part of soap.RoundTripper.
@@ -59,8 +59,8 @@ func outcome(ctx context.Context, err error) string {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return metrics.Canceled
 	}
-	if known := (*cloud.Error)(nil); errors.As(Classify(err), &known) {
-		return strings.ToLower(string(known.Kind))
+	if cloudErr := (*cloud.Error)(nil); errors.As(Classify(err), &cloudErr) {
+		return strings.ToLower(string(cloudErr.Kind))
 	}
 	return strings.ToLower(string(cloud.Transient))
 }

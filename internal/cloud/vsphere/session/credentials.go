@@ -32,7 +32,7 @@ type endpoint struct {
 	tls      *tls.Config
 }
 
-// errOtherCertificate says that the server is not the one that the Secret means.
+// errOtherCertificate means that the server is not the one in the Secret.
 var errOtherCertificate = errors.New("the server's certificate does not have the thumbprint of the Secret")
 
 // parseEndpoint reads the Secret. Line ends at the end of a value are taken for the work of an editor.
@@ -44,27 +44,29 @@ func parseEndpoint(credentials map[string][]byte) (endpoint, error) {
 		}
 	}
 	secret := value(keyPassword)
-	to := endpoint{
+	target := endpoint{
 		server: strings.TrimSpace(value(keyServer)), username: value(keyUsername), password: func() string { return secret },
 	}
-	if u, err := url.Parse("https://" + to.server); err != nil || u.Host != to.server || u.Hostname() == "" {
+	if u, err := url.Parse("https://" + target.server); err != nil || u.Host != target.server || u.Hostname() == "" {
 		return endpoint{}, incomplete("the key %q of the Secret with the vCenter credentials must be a host, or host:port, "+
 			"without https:// or a path", keyServer)
 	}
 	var err error
-	to.tls, err = trust(value(keyCA), value(keyThumbprint))
-	return to, err
+	target.tls, err = trust(value(keyCA), value(keyThumbprint))
+	return target, err
 }
 
 // Principal is all that parseEndpoint reads, as it reads it. It is a secret.
 func Principal(credentials map[string][]byte) (string, error) {
-	to, err := parseEndpoint(credentials)
+	target, err := parseEndpoint(credentials)
 	if err != nil {
 		return "", err
 	}
 	value := func(key string) string { return strings.TrimRight(string(credentials[key]), "\r\n") }
 	thumbprint := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(value(keyThumbprint)), ":", ""))
-	return fmt.Sprintf("%q", []string{strings.ToLower(to.server), to.username, to.password(), value(keyCA), thumbprint}), nil
+	return fmt.Sprintf("%q", []string{
+		strings.ToLower(target.server), target.username, target.password(), value(keyCA), thumbprint,
+	}), nil
 }
 
 // trust makes the TLS configuration that knows only this vCenter. There is none that knows every server.
@@ -89,8 +91,8 @@ func trust(ca, thumbprint string) (*tls.Config, error) {
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // because VerifyConnection compares the certificate itself
 		VerifyConnection: func(s tls.ConnectionState) error {
-			have := sha256.Sum256(s.PeerCertificates[0].Raw)
-			if subtle.ConstantTimeCompare(have[:], want) != 1 {
+			actual := sha256.Sum256(s.PeerCertificates[0].Raw)
+			if subtle.ConstantTimeCompare(actual[:], want) != 1 {
 				return errOtherCertificate
 			}
 			return nil

@@ -59,10 +59,10 @@ func TestOpen(t *testing.T) {
 	}
 	s, err := Open(good())
 	expect.OK(t, err)
-	if text := fmt.Sprintf("%v %+v %#v", s.to, s.to, s.to); strings.Contains(text, "topsecret") {
+	if text := fmt.Sprintf("%v %+v %#v", s.endpoint, s.endpoint, s.endpoint); strings.Contains(text, "topsecret") {
 		t.Errorf("the endpoint prints the password: %s", text)
 	}
-	if s.to.server != "vcenter.example.com:8443" {
-		t.Errorf("server = %q", s.to.server)
+	if s.endpoint.server != "vcenter.example.com:8443" {
+		t.Errorf("server = %q", s.endpoint.server)
 	}
 }

@@ -29,7 +29,7 @@ func TestNoAnswer(t *testing.T) {
 	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
 	for err, broken := range map[error]bool{io.ErrUnexpectedEOF: true, ErrTooLarge: false, ErrForeign: false} {
 		b := circuit{state: newBreaker()}
-		way := bounded{heeded{refuses{err}, &b, time.Now}}
+		way := bounded{observed{refuses{err}, &b, time.Now}}
 		for range silentRequests {
 			expect.Same(t, err.Error()+": broken too soon", false, b.refusal() != nil)
 			answer, got := way.RoundTrip(request)
@@ -101,7 +101,7 @@ func TestSource(t *testing.T) {
 	further.Skip = new(true)
 	further.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: "Datacenter", Path: "datastore"}}
 	expect.Same(t, "what is in that", types.ObjectSpec{Obj: from, Skip: new(true), SelectSet: []types.BaseSelectionSpec{further}},
-		Source{Object: from, Via: "childEntity", Then: &Step{"Datacenter", "datastore"}}.spec())
+		Source{Object: from, Via: "childEntity", Next: &Step{"Datacenter", "datastore"}}.spec())
 }
 
 // TestPage: what a page tells of its objects; one that may not be read is an error, or left out, and one that is empty is none.
@@ -143,12 +143,12 @@ func TestPage(t *testing.T) {
 // TestAt: the calls of a context are for one server, or for any.
 func TestAt(t *testing.T) {
 	for want, got := range map[string]any{"a": "a", "": ""} {
-		expect.Same(t, "server", got, At(t.Context(), want).Value(serverKey{}))
+		expect.Same(t, "server", got, Expect(t.Context(), want).Value(serverKey{}))
 	}
 	c := &vim25.Client{}
 	c.ServiceContent.About.InstanceUuid = "a"
 	for want, good := range map[string]bool{"a": true, "": true, "b": false} {
-		expect.Same(t, "the server is "+want, good, expected(At(t.Context(), want), c) == nil)
+		expect.Same(t, "the server is "+want, good, expected(Expect(t.Context(), want), c) == nil)
 	}
 }
 
@@ -158,5 +158,5 @@ func TestToldAsItIs(t *testing.T) {
 	fault.Detail.Fault = types.NoPermission{}
 	raw := soap.WrapSoapFault(fault)
 	expect.Same(t, "the vCenter answered", true, Answered(raw))
-	expect.Same(t, "it is told as it is", true, errors.Is(at("vc").Told(t.Context(), "m", false, raw), raw))
+	expect.Same(t, "it is told as it is", true, errors.Is(at("vc").Explain(t.Context(), "m", false, raw), raw))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// rule says what an error of vCenter means for us.
+// rule is what an error of vCenter means for us.
 type rule struct {
 	matches func(error) bool
 	kind    cloud.Kind
@@ -43,12 +43,12 @@ var rules = []rule{
 	},
 
 	{
-		is(ErrTooLarge), cloud.Transient, infrav1.CloudUnreachableReason,
+		matches(ErrTooLarge), cloud.Transient, infrav1.CloudUnreachableReason,
 		"the vCenter's answer is larger than any that a call of ours needs, so it was not read: check the server in the Secret with " +
 			"the credentials; the controller tries again",
 	},
 	{
-		is(ErrForeign), cloud.Transient, infrav1.CloudUnreachableReason,
+		matches(ErrForeign), cloud.Transient, infrav1.CloudUnreachableReason,
 		"the server's answer is not one of a vCenter: check the server in the Secret with the credentials; the controller tries again",
 	},
 
@@ -159,7 +159,7 @@ func Classify(err error) error {
 	if err == nil || errors.Is(err, cloud.ErrNotFound) {
 		return err
 	}
-	if known := (*cloud.Error)(nil); errors.As(err, &known) {
+	if cloudErr := (*cloud.Error)(nil); errors.As(err, &cloudErr) {
 		return err
 	}
 	found := unreachable
@@ -194,7 +194,7 @@ func (q quoted) Error() string { return cloud.Clean(q.error.Error(), maxCause) }
 // Unwrap returns the error itself.
 func (q quoted) Unwrap() error { return q.error }
 
-// detail is the one thing in a fault that tells people what to change, and that is the same each time.
+// detail is the one thing in a fault that shows people what to change, and that is the same each time.
 func detail(err error) string {
 	if Is[*types.NotAuthenticated](err) {
 		return ""
@@ -213,18 +213,18 @@ func detail(err error) string {
 
 // lacking names the privilege that is missing, and the object on which it is. A root pool can have no permission of its own.
 func lacking(f *types.NoPermission) string {
-	privilege, on := f.PrivilegeId, f.Object
-	if many := f.MissingPrivileges; len(many) > 0 && len(many[0].PrivilegeIds) > 0 { // since vSphere 8.0
-		privilege, on = many[0].PrivilegeIds[0], &many[0].Entity
+	privilege, object := f.PrivilegeId, f.Object
+	if missing := f.MissingPrivileges; len(missing) > 0 && len(missing[0].PrivilegeIds) > 0 { // since vSphere 8.0
+		privilege, object = missing[0].PrivilegeIds[0], &missing[0].Entity
 	}
 	switch {
 	case privilege == "":
 		return ""
-	case on == nil:
+	case object == nil:
 		return " " + cloud.Clean(privilege, maxDetail)
 	}
-	text := fmt.Sprintf(" %s on %s", cloud.Clean(privilege, maxDetail), cloud.Clean(on.Type+" "+on.Value, maxDetail))
-	if on.Type == "ResourcePool" {
+	text := fmt.Sprintf(" %s on %s", cloud.Clean(privilege, maxDetail), cloud.Clean(object.Type+" "+object.Value, maxDetail))
+	if object.Type == "ResourcePool" {
 		text += ", or on the cluster or host whose root pool it is"
 	}
 	return text
@@ -237,21 +237,21 @@ func faultOf[T any](err error) (T, bool) {
 	return found, ok
 }
 
-// Is says that an error has a fault of type T.
+// Is reports whether an error has a fault of type T.
 func Is[T any](err error) bool {
 	_, ok := faultOf[T](err)
 	return ok
 }
 
-// Answered says that vCenter itself refused: nothing of the request was carried out.
+// Answered reports whether vCenter itself refused: nothing of the request was carried out.
 func Answered(err error) bool { return Is[types.BaseMethodFault](err) }
 
-// Untrusted says that the server's certificate is not the one that the Secret trusts.
+// Untrusted reports whether the server's certificate is not the one that the Secret trusts.
 func Untrusted(err error) bool {
 	invalid := (*tls.CertificateVerificationError)(nil)
 	return errors.As(err, &invalid) || errors.Is(err, errOtherCertificate)
 }
 
-func is(cause error) func(error) bool {
+func matches(cause error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, cause) }
 }

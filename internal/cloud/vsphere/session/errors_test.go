@@ -140,7 +140,7 @@ func TestKnownErrors(t *testing.T) {
 		"a cause":    {Message: "a sentence", Err: errors.New("a cause")},
 		"a sentence": {Message: "a sentence"},
 	} {
-		if got := (spoken{known}).Error(); got != want {
+		if got := (quotedError{known}).Error(); got != want {
 			t.Errorf("log: %q, want %q", got, want)
 		}
 	}

@@ -14,16 +14,16 @@ const (
 	InFlight    = 3
 	connections = InFlight + 1
 
-	// busyPause is when a caller who found no place looks again by itself. Freed tells when there is one.
+	// busyPause is when a caller that found no place tries again by itself. Freed is called when there is one.
 	busyPause = time.Second
 )
 
-// errBusy is the answer to a caller who finds no place: a worker that waited for one would be missing to other accounts.
+// errBusy is the answer to a caller without a place: a worker that waited for one would be missing to other accounts.
 var errBusy = &cloud.Error{
 	Kind: cloud.Later, Message: "the vCenter is answering other calls of this account", After: busyPause, Err: errUnasked,
 }
 
-// limit counts the callers who have a place.
+// limit counts the callers that have a place.
 type limit struct {
 	mu    sync.Mutex
 	taken int
@@ -48,9 +48,9 @@ func (l *limit) give() {
 // visit is what the calls of one context share.
 type visit struct {
 	mu     sync.Mutex
-	inside bool // it has a place
-	over   bool
-	beside bool // it needs none
+	placed bool // it has a place
+	ended  bool
+	exempt bool // it needs none
 }
 
 type visitKey struct{}
@@ -61,10 +61,10 @@ func (s *Session) Visit(ctx context.Context) (inner context.Context, leave func(
 	return context.WithValue(ctx, visitKey{}, v), func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if v.over = true; !v.inside {
+		if v.ended = true; !v.placed {
 			return
 		}
-		v.inside = false
+		v.placed = false
 		s.limit.give()
 		if s.Freed != nil {
 			s.Freed()
@@ -72,26 +72,26 @@ func (s *Session) Visit(ctx context.Context) (inner context.Context, leave func(
 	}
 }
 
-// Beside is for the calls of the watch, which need no place: the callers wait for what it tells.
-func Beside(ctx context.Context) context.Context {
-	return context.WithValue(ctx, visitKey{}, &visit{beside: true})
+// Unlimited is for the calls of the watch, which need no place: the callers wait for what it reports.
+func Unlimited(ctx context.Context) context.Context {
+	return context.WithValue(ctx, visitKey{}, &visit{exempt: true})
 }
 
-// Enter takes the place of a context that has none yet. It is an error if there is none, or if the vCenter does not answer. Do
-// calls it; so must a caller who is about to wait for the calls of another one.
+// Enter takes a place for a context that has none yet. It returns an error if there is none, or if the vCenter does not answer.
+// Do calls it; so must a caller that is about to wait for the calls of another one.
 func (s *Session) Enter(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	v, _ := ctx.Value(visitKey{}).(*visit)
-	if v == nil || v.beside {
+	if v == nil || v.exempt {
 		return nil
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.inside && !v.over && !s.limit.take() {
+	if !v.placed && !v.ended && !s.limit.take() {
 		return errBusy
 	}
-	v.inside = !v.over
+	v.placed = !v.ended
 	return nil
 }

@@ -17,7 +17,7 @@ type Objects map[types.ManagedObjectReference]map[string]any
 type Source struct {
 	Object types.ManagedObjectReference
 	Via    string
-	Then   *Step
+	Next   *Step
 
 	// Visible leaves out the objects that the account may not read, instead of an error.
 	Visible bool
@@ -26,26 +26,26 @@ type Source struct {
 // Step is a path from objects of a type to others.
 type Step struct{ Type, Via string }
 
-func (from Source) spec() types.ObjectSpec {
-	if from.Via == "" {
-		return types.ObjectSpec{Obj: from.Object}
+func (source Source) spec() types.ObjectSpec {
+	if source.Via == "" {
+		return types.ObjectSpec{Obj: source.Object}
 	}
-	path := &types.TraversalSpec{Type: from.Object.Type, Path: from.Via}
-	if from.Then != nil {
+	path := &types.TraversalSpec{Type: source.Object.Type, Path: source.Via}
+	if source.Next != nil {
 		path.Skip = new(true)
-		path.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: from.Then.Type, Path: from.Then.Via}}
+		path.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: source.Next.Type, Path: source.Next.Via}}
 	}
-	return types.ObjectSpec{Obj: from.Object, Skip: new(true), SelectSet: []types.BaseSelectionSpec{path}}
+	return types.ObjectSpec{Obj: source.Object, Skip: new(true), SelectSet: []types.BaseSelectionSpec{path}}
 }
 
 // Read returns properties of the objects of a kind. It fails if the account may not read one of them.
-func Read(ctx context.Context, c *vim25.Client, from Source, kind string, want ...string) (Objects, error) {
-	return ReadKinds(ctx, c, from, map[string][]string{kind: want})
+func Read(ctx context.Context, c *vim25.Client, source Source, kind string, want ...string) (Objects, error) {
+	return ReadKinds(ctx, c, source, map[string][]string{kind: want})
 }
 
 // ReadKinds is Read with several kinds of objects, and the properties that are wanted of each.
-func ReadKinds(ctx context.Context, c *vim25.Client, from Source, want map[string][]string) (Objects, error) {
-	filter := types.PropertyFilterSpec{ObjectSet: []types.ObjectSpec{from.spec()}}
+func ReadKinds(ctx context.Context, c *vim25.Client, source Source, want map[string][]string) (Objects, error) {
+	filter := types.PropertyFilterSpec{ObjectSet: []types.ObjectSpec{source.spec()}}
 	for kind, paths := range want {
 		filter.PropSet = append(filter.PropSet, types.PropertySpec{Type: kind, PathSet: paths})
 	}
@@ -60,20 +60,20 @@ func ReadKinds(ctx context.Context, c *vim25.Client, from Source, want map[strin
 	found, read := Objects{}, 0
 	for page := answer.Returnval; page != nil; {
 		read += len(page.Objects)
-		if err := found.add(page, read, from.Visible); err != nil {
+		if err := found.add(page, read, source.Visible); err != nil {
 			giveBack(ctx, c, page.Token)
 			return nil, err
 		}
 		if page.Token == "" {
 			break
 		}
-		more, err := methods.ContinueRetrievePropertiesEx(ctx, c, &types.ContinueRetrievePropertiesEx{
+		next, err := methods.ContinueRetrievePropertiesEx(ctx, c, &types.ContinueRetrievePropertiesEx{
 			This: c.ServiceContent.PropertyCollector, Token: page.Token,
 		})
 		if err != nil {
 			return nil, err
 		}
-		page = &more.Returnval
+		page = &next.Returnval
 	}
 	return found, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Server is the vCenter's instance UUID. It asks only if there was no session yet.
+// Server is the vCenter's instance UUID. It makes a call only if there was no session yet.
 func (s *Session) Server(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	server, closed := s.server, s.closed
@@ -22,7 +22,7 @@ func (s *Session) Server(ctx context.Context) (string, error) {
 	})
 }
 
-// errOtherServer is told while an account that is no use any more is still open.
+// errOtherServer is the error while an account that is of no use any more is still open.
 var errOtherServer = &cloud.Error{
 	Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Err: cloud.ErrOtherServer,
 	Message: "another vCenter answers at the address in the Secret with the credentials, so nothing is done there for the " +
@@ -31,9 +31,9 @@ var errOtherServer = &cloud.Error{
 
 type serverKey struct{}
 
-// At lets the calls of a context fail if the server is another one than this: a login may find another vCenter at the address,
-// and a caller that has asked Server before would take it for the first. An empty one is any.
-func At(ctx context.Context, server string) context.Context {
+// Expect lets the calls of a context fail if the server is another one than this: a login may find another vCenter at the
+// address, and a caller that has called Server before would take it for the first. An empty one is any.
+func Expect(ctx context.Context, server string) context.Context {
 	return context.WithValue(ctx, serverKey{}, server)
 }
 
@@ -42,15 +42,15 @@ func expected(ctx context.Context, c *vim25.Client) error {
 	return compare(want, c.ServiceContent.About.InstanceUuid)
 }
 
-// Is says why the vCenter is not this one, as far as is known. An empty one is any.
-func (s *Session) Is(server string) error {
+// Verify returns an error if the vCenter is not this one, as far as is known. An empty one is any.
+func (s *Session) Verify(server string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return compare(server, s.server)
 }
 
-func compare(want, have string) error {
-	if want == "" || have == "" || want == have {
+func compare(want, got string) error {
+	if want == "" || got == "" || want == got {
 		return nil
 	}
 	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,

@@ -5,11 +5,11 @@
 //     again when the vCenter has ended the session. After a refused password or a missing right, calls fail at once until the
 //     next login is due, so that wrong credentials never lock the user out.
 //   - While the vCenter does not answer, the account is Broken: calls fail at once, with the same error, and one probe every
-//     few seconds finds out when it is back; see breaker.go. InFlight callers are served at a time, and whoever finds no place
-//     gets the error Later at once; see limit.go. Both are told before anything is sent, as Asked says of an error.
-//   - A call ends after CallTimeout. The errors of Do say what people can do: each is a *cloud.Error, made by Classify, and
-//     keeps the fault of the vCenter, which Is finds. Answered tells a refusal from a lost answer.
-//   - Told makes such an error fit for people: it names the vCenter and cites it, in words that stay the same from try to try.
+//     few seconds finds out when it is back; see breaker.go. InFlight callers are served at a time, and a caller without a place
+//     gets the error Later at once; see limit.go. Both errors come before anything is sent, as Asked reports.
+//   - A call ends after CallTimeout. The errors of Do state what people can do: each is a *cloud.Error, made by Classify, and
+//     keeps the fault of the vCenter, which Is finds. Answered separates a refusal from a lost answer.
+//   - Explain makes such an error fit for people: it names the vCenter and cites it, in words that stay the same from try to try.
 //   - Read returns properties, or an error if the account may not see one of them; it never leaves such a property out.
 //   - The server is not trusted beyond its certificate. An answer has at most 16 MiB unpacked, 4 MiB to keep, 128 KiB in one
 //     text, the rest of which is cut off, 50,000 parts and a depth of 100; see answers.go. One that has more, or that no vCenter
@@ -60,15 +60,15 @@ var errClosed = cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "t
 
 // Session logs in when it is first used, and again when the vCenter has ended the session.
 type Session struct {
-	// Freed is told when a caller has given back its place; nil if nothing waits for one. Set it before use.
+	// Freed is called when a caller has given back its place; nil if nothing waits for one. Set it before use.
 	Freed func()
 
-	to      endpoint
-	now     func() time.Time
-	logins  singleflight.Group
-	breaker circuit
-	limit   limit
-	stories stories
+	endpoint   endpoint
+	now        func() time.Time
+	logins     singleflight.Group
+	breaker    circuit
+	limit      limit
+	lastErrors lastErrors
 
 	mu     sync.Mutex
 	client *vim25.Client // nil until logged in
@@ -82,11 +82,11 @@ type Session struct {
 
 // Open checks the form of the credentials. It asks the vCenter nothing: the first call logs in.
 func Open(credentials map[string][]byte) (*Session, error) {
-	to, err := parseEndpoint(credentials)
+	target, err := parseEndpoint(credentials)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{to: to, now: time.Now}
+	s := &Session{endpoint: target, now: time.Now}
 	s.breaker.state = newBreaker()
 	return s, nil
 }
@@ -94,10 +94,10 @@ func Open(credentials map[string][]byte) (*Session, error) {
 // ProbeEvery sets how often a vCenter that does not answer is asked whether it does. It is called before any other method.
 func (s *Session) ProbeEvery(pause time.Duration) { s.breaker.state.Pause = pause }
 
-// Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: when the vCenter
-// says that the session has ended, Do logs in again first.
+// Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: if the vCenter has
+// ended the session, Do logs in again first.
 func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim25.Client) (T, error)) (answer T, err error) {
-	defer func() { err = s.speak(err) }()
+	defer func() { err = s.withServer(err) }()
 	if ctx.Value(visitKey{}) == nil {
 		var leave func()
 		ctx, leave = s.Visit(ctx)
@@ -106,7 +106,7 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 	if err := s.Enter(ctx); err != nil {
 		return answer, err
 	}
-	for again := false; ; again = true {
+	for retried := false; ; retried = true {
 		client, err := s.login(ctx)
 		if err != nil {
 			return answer, err
@@ -114,15 +114,15 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 		if err := expected(ctx, client); err != nil {
 			return answer, err
 		}
-		answer, err = once(ctx, client, call)
-		if again || !Is[*types.NotAuthenticated](err) {
+		answer, err = attempt(ctx, client, call)
+		if retried || !Is[*types.NotAuthenticated](err) {
 			return answer, Classify(err)
 		}
 		s.forget(client)
 	}
 }
 
-func once[T any](
+func attempt[T any](
 	ctx context.Context, c *vim25.Client, call func(context.Context, *vim25.Client) (T, error),
 ) (answer T, err error) {
 	defer Recover(&err)
@@ -137,13 +137,13 @@ func (s *Session) login(ctx context.Context) (*vim25.Client, error) {
 	if client != nil || err != nil {
 		return client, err
 	}
-	done := s.logins.DoChan("", func() (any, error) {
+	result := s.logins.DoChan("", func() (any, error) {
 		return s.try(context.WithoutCancel(ctx))
 	})
 	select {
 	case <-ctx.Done():
 		return nil, Classify(ctx.Err())
-	case r := <-done:
+	case r := <-result:
 		client, _ := r.Val.(*vim25.Client)
 		return client, r.Err
 	}
@@ -153,11 +153,11 @@ func (s *Session) login(ctx context.Context) (*vim25.Client, error) {
 func (s *Session) current() (*vim25.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known()
+	return s.currentLocked()
 }
 
-// known is current for who holds the lock.
-func (s *Session) known() (*vim25.Client, error) {
+// currentLocked is current with s.mu held.
+func (s *Session) currentLocked() (*vim25.Client, error) {
 	switch {
 	case s.closed:
 		return nil, errClosed
@@ -172,7 +172,7 @@ func (s *Session) known() (*vim25.Client, error) {
 // try logs in, unless another caller has done so by now.
 func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 	s.mu.Lock()
-	if client, err := s.known(); client != nil || err != nil {
+	if client, err := s.currentLocked(); client != nil || err != nil {
 		s.mu.Unlock()
 		return client, err
 	}
@@ -215,8 +215,8 @@ func (s *Session) enter(ctx context.Context, server string) (*vim25.Client, erro
 		end()
 	}
 	s.mu.Unlock()
-	heed := func(t http.RoundTripper) http.RoundTripper { return heeded{t, &s.breaker, s.now} }
-	client, err := s.to.reach(unsent, server, heed)
+	observe := func(t http.RoundTripper) http.RoundTripper { return observed{t, &s.breaker, s.now} }
+	client, err := s.endpoint.reach(unsent, server, observe)
 	switch {
 	case err != nil:
 		return nil, err
@@ -224,27 +224,27 @@ func (s *Session) enter(ctx context.Context, server string) (*vim25.Client, erro
 		client.CloseIdleConnections()
 		return nil, errClosed
 	}
-	return s.to.login(ctx, client)
+	return s.endpoint.login(ctx, client)
 }
 
 // notBefore is an error for all machines of an account, which tries again by itself.
-func notBefore(after time.Duration, why, err error) error {
-	all := cloud.Error{Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: unreachable.message}
-	if known, ok := errors.AsType[*cloud.Error](Classify(err)); ok {
-		all = *known
+func notBefore(pause time.Duration, reason, err error) error {
+	shared := cloud.Error{Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: unreachable.message}
+	if cloudErr, ok := errors.AsType[*cloud.Error](Classify(err)); ok {
+		shared = *cloudErr
 	}
-	all.After, all.Err = after, quoted{fmt.Errorf("%w: %w", why, err)}
-	return &all
+	shared.After, shared.Err = pause, quoted{fmt.Errorf("%w: %w", reason, err)}
+	return &shared
 }
 
-// refused says that the vCenter does not let the user in. Another fault is one of a vCenter that is not quite there.
+// refused reports whether the vCenter rejects the user. Any other fault is one of a vCenter that is not quite there.
 func refused(err error) bool {
 	return Is[types.BaseInvalidLogin](err) || Is[types.BaseNoPermission](err)
 }
 
-// Health says how the session fares.
+// Health returns the state of the session.
 func (s *Session) Health() cloud.Health {
-	h := cloud.Health{Server: s.to.server}
+	h := cloud.Health{Server: s.endpoint.server}
 	s.mu.Lock()
 	if s.client != nil {
 		h.Sessions = 1
@@ -295,7 +295,7 @@ func (s *Session) Close(ctx context.Context) error {
 // reach returns a client of a server, or of any if it is empty, without a session: nothing secret is sent, and only to the server
 // that the endpoint trusts.
 func (e endpoint) reach(
-	ctx context.Context, server string, heed func(http.RoundTripper) http.RoundTripper,
+	ctx context.Context, server string, observe func(http.RoundTripper) http.RoundTripper,
 ) (*vim25.Client, error) {
 	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
 	http1 := transport.DefaultTransport()
@@ -305,7 +305,7 @@ func (e endpoint) reach(
 	http1.DialContext = (&net.Dialer{Timeout: loginTimeout, KeepAlive: CallTimeout}).DialContext
 	http1.MaxConnsPerHost, http1.MaxIdleConnsPerHost, http1.IdleConnTimeout = connections, connections, keepIdle
 	http1.MaxResponseHeaderBytes = maxHeader
-	transport.Transport, transport.Jar = heed(bounded{http1}), &cookie{}
+	transport.Transport, transport.Jar = observe(bounded{http1}), &cookie{}
 	// A redirect would take the password to another server.
 	transport.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	transport.UserAgent = "capwin"
@@ -334,7 +334,7 @@ func (e endpoint) login(ctx context.Context, client *vim25.Client) (*vim25.Clien
 	return client, nil
 }
 
-// newClient asks the server what it is. This call alone is made before the client is careful.
+// newClient reads what the server is. This call alone is made before the client is careful.
 func newClient(ctx context.Context, transport *soap.Client) (client *vim25.Client, err error) {
 	defer Recover(&err)
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)

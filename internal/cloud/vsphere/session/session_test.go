@@ -159,7 +159,7 @@ func TestRefusedPassword(t *testing.T) {
 		all.Wait()
 	}
 	try()
-	expect.Says(t, "a call", askOnce(t, s), s.to.server) // so that people know which one
+	expect.Says(t, "a call", askOnce(t, s), s.endpoint.server) // so that people know which one
 	if h := s.Health(); !h.Broken || h.Cause == nil {
 		t.Errorf("Health = %+v, want the refusal as its cause", h)
 	}
@@ -243,7 +243,7 @@ func TestServer(t *testing.T) {
 	v := vcenter.New(t)
 	s := open(t, v.Credentials())
 	const other = "00000000-0000-0000-0000-000000000000"
-	expect.OK(t, s.Is(other))
+	expect.OK(t, s.Verify(other))
 	expect.Same(t, "sessions", 0, s.Health().Sessions)
 	id := expect.Got(s.Server(t.Context()))(t)
 	expect.Same(t, "server", v.Owner(t).Client.ServiceContent.About.InstanceUuid, id)
@@ -252,7 +252,7 @@ func TestServer(t *testing.T) {
 	expect.Same(t, "server, again", id, expect.Got(s.Server(t.Context()))(t))
 	expect.Same(t, "calls", 0, len(v.Count()))
 	for server, text := range map[string]string{"": "", id: "", other: "another vCenter answers"} {
-		expect.Says(t, "Is", s.Is(server), text)
+		expect.Says(t, "Is", s.Verify(server), text)
 	}
 	expect.OK(t, s.Close(t.Context()))
 	_, err := s.Server(t.Context())

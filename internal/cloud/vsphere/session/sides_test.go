@@ -84,7 +84,7 @@ func TestGivenUp(t *testing.T) {
 	for counts, ctx := range map[bool]context.Context{false: canceled, true: late} {
 		b := circuit{} // which one request without an answer opens
 		request := expect.Got(http.NewRequestWithContext(ctx, http.MethodPost, "https://vcenter", http.NoBody))(t)
-		answer, err := heeded{refuses{io.ErrUnexpectedEOF}, &b, time.Now}.RoundTrip(request)
+		answer, err := observed{refuses{io.ErrUnexpectedEOF}, &b, time.Now}.RoundTrip(request)
 		if answer != nil {
 			expect.OK(t, answer.Body.Close())
 		}
@@ -222,12 +222,12 @@ func TestDepth(t *testing.T) {
 
 // TestSameWordsOtherReason: what is told is new if its reason is, and a story that is told again is the first one.
 func TestSameWordsOtherReason(t *testing.T) {
-	var s stories
+	var s lastErrors
 	for n, c := range []struct {
 		reason, lasting string
 		again           bool
 	}{{"A", "try #", false}, {"A", "try #", true}, {"B", "try #", false}, {"B", "#", false}, {"B", "#", true}} {
-		_, again := s.tell("m", story{c.reason, fmt.Sprint(n), c.lasting})
+		_, again := s.remember("m", lastError{c.reason, fmt.Sprint(n), c.lasting})
 		expect.Same(t, fmt.Sprint("told before, ", n), c.again, again)
 	}
 }
@@ -275,7 +275,7 @@ func TestNoCallElsewhere(t *testing.T) {
 	s.client.ServiceContent.About.InstanceUuid = "a"
 	for server, text := range map[string]string{"a": "", "": "", "b": "another vCenter answers"} {
 		calls := 0
-		_, err := Do(At(t.Context(), server), s, func(context.Context, *vim25.Client) (bool, error) {
+		_, err := Do(Expect(t.Context(), server), s, func(context.Context, *vim25.Client) (bool, error) {
 			calls++
 			return true, nil
 		})

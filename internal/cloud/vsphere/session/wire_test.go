@@ -55,7 +55,7 @@ func (c connection) Close() error {
 	return c.Conn.Close()
 }
 
-func (w *wire) heed(way http.RoundTripper) http.RoundTripper {
+func (w *wire) observe(way http.RoundTripper) http.RoundTripper {
 	within, _ := way.(bounded)
 	w.Transport, _ = within.RoundTripper.(*http.Transport)
 	dial := w.DialContext
@@ -72,12 +72,12 @@ func (w *wire) heed(way http.RoundTripper) http.RoundTripper {
 
 // enterAt opens a session at an endpoint, as enter does.
 func enterAt(
-	t *testing.T, to endpoint, server string, heed func(http.RoundTripper) http.RoundTripper,
+	t *testing.T, to endpoint, server string, observe func(http.RoundTripper) http.RoundTripper,
 ) (*vim25.Client, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), loginTimeout)
 	defer cancel()
-	client, err := to.reach(ctx, server, heed)
+	client, err := to.reach(ctx, server, observe)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,12 @@ func TestLoginLeavesNothing(t *testing.T) {
 	}{
 		"it lets us in":    {v.Credentials(), "", func(err error) bool { return err == nil }, 15 * time.Second},
 		"a wrong password": {with(v.Credentials(), "password", "wrong"), "", Is[types.BaseInvalidLogin], 15 * time.Second},
-		"another server":   {v.Credentials(), noSuchServer, is(cloud.ErrOtherServer), 5 * time.Second},
-		"half a vCenter":   {host.Credentials(), "", is(ErrForeign), 5 * time.Second},
-		"a hollow answer":  {hollow.Credentials(), "", is(ErrForeign), 5 * time.Second},
+		"another server":   {v.Credentials(), noSuchServer, matches(cloud.ErrOtherServer), 5 * time.Second},
+		"half a vCenter":   {host.Credentials(), "", matches(ErrForeign), 5 * time.Second},
+		"a hollow answer":  {hollow.Credentials(), "", matches(ErrForeign), 5 * time.Second},
 	} {
 		to, w := expect.Got(parseEndpoint(c.credentials))(t), &wire{}
-		client, err := enterAt(t, to, c.server, w.heed)
+		client, err := enterAt(t, to, c.server, w.observe)
 		expect.Same(t, name+": as it should", true, c.fails(err))
 		expect.Same(t, name+": a client, which says who we are", err == nil, client != nil && client.UserAgent == "capwin")
 		expect.Same(t, name+": open connections", err == nil, w.open.Load() == 1)
@@ -137,7 +137,7 @@ func TestEndLeavesNothing(t *testing.T) {
 		},
 	} {
 		s, w := open(t, v.Credentials()), &wire{}
-		s.client = expect.Got(enterAt(t, s.to, "", w.heed))(t)
+		s.client = expect.Got(enterAt(t, s.endpoint, "", w.observe))(t)
 		expect.OK(t, askOnce(t, s))
 		expect.Same(t, name+": open connections", int32(1), w.open.Load())
 		end(s)
@@ -261,7 +261,7 @@ func TestTooLargeOnTheWire(t *testing.T) {
 	if answer != nil {
 		expect.OK(t, answer.Body.Close())
 	}
-	expect.Same(t, "too large", true, answer == nil && is(ErrTooLarge)(err))
+	expect.Same(t, "too large", true, answer == nil && matches(ErrTooLarge)(err))
 }
 
 // endless is a vCenter whose list has no end.
@@ -284,7 +284,7 @@ func (e *endless) RoundTrip(_ context.Context, request, answer soap.HasFault) er
 func TestListWithoutEnd(t *testing.T) {
 	var e endless
 	_, err := Read(t.Context(), &vim25.Client{RoundTripper: &e}, Source{}, "VirtualMachine", "name")
-	expect.Same(t, "too large", true, is(ErrTooLarge)(err))
+	expect.Same(t, "too large", true, matches(ErrTooLarge)(err))
 	const more = "ContinueRetrievePropertiesEx"
 	expect.Same(t, "calls", []string{"RetrievePropertiesEx", more, more, "CancelRetrievePropertiesEx"}, e.calls)
 }

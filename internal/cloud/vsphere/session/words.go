@@ -17,67 +17,67 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Bounds of what is shown of the vCenter's words and of the server's name, and of how many stories are remembered.
+// Bounds of what is shown of the vCenter's words and of the server's name, and of how many errors are remembered.
 const (
-	maxWords   = 256
-	maxServer  = 253
-	maxStories = 10_000
+	maxWords      = 256
+	maxServer     = 253
+	maxRemembered = 10_000
 )
 
-// stories are what was last told of each machine that failed.
-type stories struct {
-	mu   sync.Mutex
-	told map[string]story
+// lastErrors holds the last error of each machine that failed.
+type lastErrors struct {
+	mu        sync.Mutex
+	byMachine map[string]lastError
 }
 
-// story is a reason and a message, and the message without what changes from try to try.
-type story struct{ reason, message, lasting string }
+// lastError is a reason and a message, and the message without what changes from try to try.
+type lastError struct{ reason, message, lasting string }
 
-// Told makes the error of a machine fit to be told to people: it adds which vCenter it is and what that says in its own words. As
-// long as only numbers and ids differ from try to try, the words are those of the first try. They are logged once. done says that
-// the machine is fine, or gone.
-func (s *Session) Told(ctx context.Context, machine string, done bool, err error) error {
+// Explain makes the error of a machine fit for people: it adds which vCenter it is and cites that. As long as only numbers and
+// ids differ from try to try, the words are those of the first try. They are logged once. settled is true if the machine is
+// fine, or gone.
+func (s *Session) Explain(ctx context.Context, machine string, settled bool, err error) error {
 	if err == nil || errors.Is(err, cloud.ErrNotFound) {
-		s.stories.end(machine, done || err != nil)
+		s.lastErrors.end(machine, settled || err != nil)
 		return err
 	}
 	answered := Answered(err)
-	err = s.speak(err)
-	told, ok := errors.AsType[*cloud.Error](err)
-	if !ok || !answered { // also when the account waits, which is told once for all machines
+	err = s.withServer(err)
+	cloudErr, ok := errors.AsType[*cloud.Error](err)
+	if !ok || !answered { // also when the account waits, which is logged once for all machines
 		return err
 	}
-	first, again := s.stories.tell(machine, story{told.Reason, told.Message, lasting(told.Message)})
-	if !again {
-		logr.FromContextOrDiscard(ctx).Info("The vCenter refused", "reason", told.Reason,
-			"message", told.Message, "cause", told.Err.Error())
+	first, repeated := s.lastErrors.remember(machine, lastError{cloudErr.Reason, cloudErr.Message, lasting(cloudErr.Message)})
+	if !repeated {
+		logr.FromContextOrDiscard(ctx).Info("The vCenter refused", "reason", cloudErr.Reason,
+			"message", cloudErr.Message, "cause", cloudErr.Err.Error())
 	}
-	same := *told
-	same.Message, same.Err = first.message, nil // the cause is in the log
-	return &same
+	shown := *cloudErr
+	shown.Message, shown.Err = first.message, nil // the cause is in the log
+	return &shown
 }
 
-func (s *stories) end(machine string, done bool) {
-	if !done {
+func (s *lastErrors) end(machine string, settled bool) {
+	if !settled {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.told, machine)
+	delete(s.byMachine, machine)
 }
 
-// tell returns the story as it was told first, and whether it was.
-func (s *stories) tell(machine string, now story) (first story, again bool) {
+// remember returns the error as it was first, and whether it is a repetition.
+func (s *lastErrors) remember(machine string, current lastError) (first lastError, repeated bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before := s.told[machine]; before.reason == now.reason && before.lasting == now.lasting {
-		return before, true
+	if previous := s.byMachine[machine]; previous.reason == current.reason && previous.lasting == current.lasting {
+		return previous, true
 	}
-	if s.told == nil || len(s.told) >= maxStories {
-		s.told = map[string]story{}
+	if s.byMachine == nil || len(s.byMachine) >= maxRemembered {
+		s.byMachine = map[string]lastError{}
 	}
-	s.told[machine] = now
-	return now, false
+	s.byMachine[machine] = current
+	return current, false
 }
 
 // changing is what may differ between two faults of the same cause: ids, addresses, counts.
@@ -85,35 +85,35 @@ var changing = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4,12}){4}|0x[0-9a
 
 func lasting(message string) string { return changing.ReplaceAllString(message, "#") }
 
-// spoken is an error that people are told in other words.
-type spoken struct{ of *cloud.Error }
+// quotedError marks an error whose message already names and cites the vCenter.
+type quotedError struct{ cause *cloud.Error }
 
 // Error is for logs.
-func (s spoken) Error() string {
-	if s.of.Err != nil {
-		return s.of.Err.Error()
+func (s quotedError) Error() string {
+	if s.cause.Err != nil {
+		return s.cause.Err.Error()
 	}
-	return s.of.Message
+	return s.cause.Message
 }
 
 // Unwrap returns the error itself.
-func (s spoken) Unwrap() error { return s.of }
+func (s quotedError) Unwrap() error { return s.cause }
 
-// speak adds to an error which vCenter it is, and what that says in its own words.
-func (s *Session) speak(err error) error {
-	told, ok := errors.AsType[*cloud.Error](err)
-	if again := (spoken{}); !ok || errors.As(err, &again) {
+// withServer adds to an error which vCenter it is, and what that answers in its own words.
+func (s *Session) withServer(err error) error {
+	cloudErr, ok := errors.AsType[*cloud.Error](err)
+	if quoting := (quotedError{}); !ok || errors.As(err, &quoting) {
 		return err
 	}
-	with := *told
-	with.Err = spoken{told}
-	server := cloud.Clean(s.to.server, maxServer)
-	if said := words(told.Err); said != "" {
-		with.Message = told.Message + "; vCenter " + server + ` says: "` + said + `"`
+	extended := *cloudErr
+	extended.Err = quotedError{cloudErr}
+	server := cloud.Clean(s.endpoint.server, maxServer)
+	if quote := words(cloudErr.Err); quote != "" {
+		extended.Message = cloudErr.Message + "; vCenter " + server + ` says: "` + quote + `"`
 	} else {
-		with.Message = fmt.Sprintf("%s (vCenter %s)", told.Message, server)
+		extended.Message = fmt.Sprintf("%s (vCenter %s)", cloudErr.Message, server)
 	}
-	return &with
+	return &extended
 }
 
 // words are the first words of a vCenter's own fault. A server that is not a vCenter has none, so that its answer is not shown.
@@ -123,13 +123,13 @@ func words(err error) string {
 	if !ok || Is[*types.NotAuthenticated](err) {
 		return ""
 	}
-	said := append([]string{message, faultString(err)}, reasons(f)...)
+	texts := append([]string{message, faultString(err)}, reasons(f)...)
 	for _, m := range f.GetMethodFault().FaultMessage {
-		said = append(said, m.Message)
+		texts = append(texts, m.Message)
 	}
 	first := ""
-	for _, text := range said {
-		if len(first) > maxWords { // a server may say a million things, and no more than this is shown
+	for _, text := range texts {
+		if len(first) > maxWords { // a server may send a million texts, and no more than this is shown
 			break
 		}
 		if text = strings.Join(strings.Fields(head(text)), " "); !strings.Contains(first, text) {
@@ -142,7 +142,7 @@ func words(err error) string {
 // head is as much of a text as can be shown of it, however much white space it has, or too much.
 func head(text string) string { return text[:min(len(text), 4*maxWords)] }
 
-// faultString is what the answer to a call says beside its fault.
+// faultString is the text of an answer beside its fault.
 func faultString(err error) string {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if soap.IsSoapFault(err) {
@@ -152,19 +152,19 @@ func faultString(err error) string {
 	return ""
 }
 
-// reasons are what some faults say beside their message.
-func reasons(f types.BaseMethodFault) (said []string) {
+// reasons are the texts of some faults beside their message.
+func reasons(f types.BaseMethodFault) (texts []string) {
 	switch f := f.(type) {
 	case *types.GenericVmConfigFault:
 		return []string{f.Reason}
 	case *types.SystemError:
 		return []string{f.Reason}
 	case *types.NoCompatibleHost: // of each host, in any order
-		for _, of := range f.Error {
-			said = append(said, head(of.LocalizedMessage))
+		for _, hostFault := range f.Error {
+			texts = append(texts, head(hostFault.LocalizedMessage))
 		}
-		slices.Sort(said)
-		return slices.Compact(said)
+		slices.Sort(texts)
+		return slices.Compact(texts)
 	}
 	return nil
 }

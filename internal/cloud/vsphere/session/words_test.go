@@ -31,7 +31,7 @@ func refusedCall(message string, f types.BaseMethodFault) error {
 	return Classify(soap.WrapSoapFault(body))
 }
 
-func at(server string) *Session { return &Session{to: endpoint{server: server}} }
+func at(server string) *Session { return &Session{endpoint: endpoint{server: server}} }
 
 // TestWords: people read what the vCenter says, in its own words, and which vCenter it is.
 func TestWords(t *testing.T) {
@@ -102,19 +102,19 @@ func TestWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := at("vc.example.com")
-			err := s.Told(t.Context(), "m", false, c.err)
+			err := s.Explain(t.Context(), "m", false, c.err)
 			cloudtest.WantError(t, err, c.kind, c.reason)
 			expect.Says(t, "Told", err, c.says)
-			if again := s.speak(s.speak(c.err)); again.Error() != err.Error() {
+			if again := s.withServer(s.withServer(c.err)); again.Error() != err.Error() {
 				t.Errorf("said twice: %v", again)
 			}
 		})
 	}
 	for length, want := range map[int]string{maxServer: "vvv)", maxServer + 1: "...)"} {
-		err := at(strings.Repeat("v", length)).Told(t.Context(), "m", false, Classify(context.DeadlineExceeded))
+		err := at(strings.Repeat("v", length)).Explain(t.Context(), "m", false, Classify(context.DeadlineExceeded))
 		expect.Says(t, "a long name", err, want)
 	}
-	long := at(strings.Repeat("v", 10_000)).Told(t.Context(), "m", false, failedTask(strings.Repeat("x", 10_000), generic))
+	long := at(strings.Repeat("v", 10_000)).Explain(t.Context(), "m", false, failedTask(strings.Repeat("x", 10_000), generic))
 	if n := len(long.Error()); n > 1024 {
 		t.Errorf("a server decides that people read %d bytes", n)
 	}
@@ -130,7 +130,7 @@ func TestManyWords(t *testing.T) {
 	err := failedTask(strings.Repeat("\n", 1<<20)+"never seen", many)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	told := at("vc").speak(err)
+	told := at("vc").withServer(err)
 	runtime.ReadMemStats(&after)
 	if cost, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20); cost > most {
 		t.Errorf("to read a fault of 2 MiB takes %d bytes more, at most %d are allowed", cost, most)
@@ -148,24 +148,24 @@ func TestWordsStay(t *testing.T) {
 			&types.GenericVmConfigFault{})
 	}
 	for n := range 50 {
-		told[s.Told(ctx, "a", false, locked(n)).Error()] = true
-		expect.OK(t, s.Told(ctx, "a", false, nil)) // the next clone is under way
+		told[s.Explain(ctx, "a", false, locked(n)).Error()] = true
+		expect.OK(t, s.Explain(ctx, "a", false, nil)) // the next clone is under way
 	}
 	if len(told) != 1 || len(lines) != 1 || !strings.Contains(lines[0], "Failed to lock the file on host-0") {
 		t.Errorf("%d messages and %d lines: %v", len(told), len(lines), lines)
 	}
-	other := s.Told(ctx, "b", false, locked(7))
+	other := s.Explain(ctx, "b", false, locked(7))
 	expect.Says(t, "another machine", other, "host-7 ")
 	space := failedTask("There is no space for the swap file.", &types.GenericVmConfigFault{})
-	expect.Says(t, "another cause", s.Told(ctx, "a", false, space), "no space for the swap file")
-	if err := s.Told(ctx, "a", true, nil); err != nil || len(lines) != 3 {
+	expect.Says(t, "another cause", s.Explain(ctx, "a", false, space), "no space for the swap file")
+	if err := s.Explain(ctx, "a", true, nil); err != nil || len(lines) != 3 {
 		t.Errorf("%v, and %d lines: %v", err, len(lines), lines)
 	}
-	expect.Says(t, "after it ran", s.Told(ctx, "a", false, locked(9)), "host-9 ")
+	expect.Says(t, "after it ran", s.Explain(ctx, "a", false, locked(9)), "host-9 ")
 	for range 5 { // what no fault stands behind is not told for each machine
-		_ = s.Told(ctx, "c", false, Classify(context.DeadlineExceeded))
+		_ = s.Explain(ctx, "c", false, Classify(context.DeadlineExceeded))
 	}
-	_ = s.Told(ctx, "d", false, notBefore(time.Minute, errUnasked, locked(1))) // nor what the account waits for
+	_ = s.Explain(ctx, "d", false, notBefore(time.Minute, errUnasked, locked(1))) // nor what the account waits for
 	if len(lines) != 4 || slices.Contains(lines, "") {
 		t.Errorf("lines: %v", lines)
 	}
@@ -173,22 +173,22 @@ func TestWordsStay(t *testing.T) {
 
 // TestManyStories: a story is remembered until there are too many of them; then all are told anew.
 func TestManyStories(t *testing.T) {
-	var s stories
-	fails := story{"CloudTaskFailed", "try 1", "try #"}
-	for n := range maxStories {
-		s.tell(fmt.Sprint(n), fails)
+	var s lastErrors
+	fails := lastError{"CloudTaskFailed", "try 1", "try #"}
+	for n := range maxRemembered {
+		s.remember(fmt.Sprint(n), fails)
 	}
-	first, again := s.tell("0", story{"CloudTaskFailed", "try 2", "try #"})
+	first, again := s.remember("0", lastError{"CloudTaskFailed", "try 2", "try #"})
 	expect.Same(t, "told before", true, again)
 	expect.Same(t, "story", "try 1", first.message)
-	s.tell("one more", fails)
-	expect.Same(t, "stories", 1, len(s.told))
+	s.remember("one more", fails)
+	expect.Same(t, "stories", 1, len(s.byMachine))
 }
 
 // TestForeignWords: what a server says that is not a vCenter is not shown.
 func TestForeignWords(t *testing.T) {
 	body := &soap.Fault{String: "the secret of an intranet"}
-	err := at("vc").Told(t.Context(), "m", false, Classify(soap.WrapSoapFault(body)))
+	err := at("vc").Explain(t.Context(), "m", false, Classify(soap.WrapSoapFault(body)))
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("people read %q", err)
 	}
@@ -209,10 +209,10 @@ func TestStoryEnds(t *testing.T) {
 		"it was gone": {true, cloud.ErrNotFound, 0},
 		"a sentence":  {false, &cloud.Error{Message: "gone", Err: cloud.ErrNotFound}, 0},
 	} {
-		expect.Says(t, "error", s.Told(t.Context(), "vsphere://x", false, fails), "1st")
-		if err := s.Told(t.Context(), "vsphere://x", end.done, end.err); err != end.err { //nolint:errorlint // the same one
+		expect.Says(t, "error", s.Explain(t.Context(), "vsphere://x", false, fails), "1st")
+		if err := s.Explain(t.Context(), "vsphere://x", end.done, end.err); err != end.err { //nolint:errorlint // the same one
 			t.Errorf("%s: %v", name, err)
 		}
-		expect.Same(t, name+": stories", end.want, len(s.stories.told))
+		expect.Same(t, name+": stories", end.want, len(s.lastErrors.byMachine))
 	}
 }

@@ -45,7 +45,7 @@ func related(o *orphan) *corev1.ObjectReference {
 	return machine
 }
 
-// credentials names the Secret whose account sees it. What is no name of a Secret says itself what it is.
+// credentials names the Secret of the account that sees it. What is not the name of a Secret describes itself.
 func credentials(o *orphan) string {
 	if len(validation.IsDNS1123Subdomain(o.Secret.Name)) == 0 {
 		return "Secret " + o.Secret.Name

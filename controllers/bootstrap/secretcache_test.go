@@ -17,8 +17,8 @@ func TestKnown(t *testing.T) {
 	secret := &corev1.Secret{Data: map[string][]byte{keyToken: []byte("t"), keyValue: []byte("large")}}
 	secret.Name = "m"
 	now := time.Unix(1000, 0)
-	var k known
-	k.note(config, secret, now, now.Add(time.Minute))
+	var k secretCache
+	k.put(config, secret, now, now.Add(time.Minute))
 	other, changed := config.DeepCopy(), config.DeepCopy()
 	other.UID, changed.Generation = "2", 2
 	for what, c := range map[string]struct {
@@ -34,7 +34,7 @@ func TestKnown(t *testing.T) {
 		"another config":   {other, "m", 0, false},
 		"a changed config": {changed, "m", 0, false},
 	} {
-		got := k.of(c.config, c.name, now.Add(c.after))
+		got := k.get(c.config, c.name, now.Add(c.after))
 		if (got != nil) != c.want {
 			t.Errorf("%s: %v", what, got)
 		}
@@ -43,6 +43,6 @@ func TestKnown(t *testing.T) {
 		}
 	}
 	expect.Same(t, "user data of the caller", "large", string(secret.Data[keyValue]))
-	k.note(other, secret, now.Add(time.Hour), now.Add(time.Hour))
+	k.put(other, secret, now.Add(time.Hour), now.Add(time.Hour))
 	expect.Same(t, "Secrets that are kept", 1, len(k.secrets))
 }
