@@ -28,7 +28,7 @@ var creates = []struct {
 	side  create
 	limit int
 }{
-	{"vSphere", create{"./internal/cloud/vsphere", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 5436},
+	{"vSphere", create{"./internal/cloud/vsphere", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 5392},
 	{"Azure", create{"./internal/cloud/azure", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 6158},
 }
 
