@@ -16,8 +16,6 @@ import (
 
 // TestLeftovers: a test that ends in the middle of a machine's life, with a pool that would replace it, leaves nothing that a
 // manager goes on with. Its processes have ended and no cloud is behind it, so nobody lets go of what has a finalizer.
-//
-//nolint:tparallel // the second half comes after the first one
 func TestLeftovers(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs real servers")
