@@ -71,8 +71,8 @@ func TestUserDataFitsItsCloud(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			userData, err := bootstrap.Render(plainInput(t, test.change))
-			var refused *bootstrap.InvalidError
-			if test.fits != (err == nil) || err != nil && !errors.As(err, &refused) {
+			refused, _ := errors.AsType[*bootstrap.InvalidError](err)
+			if test.fits != (err == nil) || err != nil && refused == nil {
 				t.Fatalf("%v, want fits %t: %s", err, test.fits, test.reason)
 			}
 			if err != nil && !strings.Contains(err.Error(), "use fewer or shorter files, scripts, labels and taints") {

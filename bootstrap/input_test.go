@@ -217,8 +217,8 @@ func TestRenderRefuses(t *testing.T) {
 			if len(userData.Bytes()) > 0 || userData.Plan() != nil {
 				t.Error("there is user data beside the error")
 			}
-			var refused *bootstrap.InvalidError
-			if errors.As(err, &refused) != (test.field != "") || refused != nil && refused.Field != test.field {
+			refused, _ := errors.AsType[*bootstrap.InvalidError](err)
+			if (refused != nil) != (test.field != "") || refused != nil && refused.Field != test.field {
 				t.Errorf("field of %v, want %q", err, test.field)
 			}
 			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), testSecret) {

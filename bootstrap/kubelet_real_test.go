@@ -142,8 +142,8 @@ func FuzzKubelet(f *testing.F) {
 			in.Config.Spec.Windows.PageFile = bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: pageFile}
 		}
 		userData, err := bootstrap.Render(in)
-		var refused *bootstrap.InvalidError
-		if err != nil && !errors.As(err, &refused) {
+		refused, _ := errors.AsType[*bootstrap.InvalidError](err)
+		if err != nil && refused == nil {
 			t.Fatalf("a fault of ours: %v", err)
 		}
 		if err == nil {

@@ -82,8 +82,8 @@ func TestDecodeRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := plan.Decode([]byte(test.text))
-			var refused *plan.Error
-			if !errors.As(err, &refused) {
+			refused, _ := errors.AsType[*plan.Error](err)
+			if refused == nil {
 				t.Fatalf("%v, want a *plan.Error", err)
 			}
 			if refused.Where != test.where || !strings.Contains(refused.Message, test.want) {

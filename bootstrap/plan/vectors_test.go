@@ -49,8 +49,8 @@ func TestVectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			decoded, err := plan.Decode(vector.Plan)
 			if vector.Expect.Reason == "PlanNotUnderstood" {
-				var refused *plan.Error
-				if !errors.As(err, &refused) || refused.Message != vector.Expect.Message {
+				refused, _ := errors.AsType[*plan.Error](err)
+				if refused == nil || refused.Message != vector.Expect.Message {
 					t.Fatalf("Decode: %v, want %q", err, vector.Expect.Message)
 				}
 				return

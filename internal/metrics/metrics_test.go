@@ -66,7 +66,8 @@ func TestAdd(t *testing.T) {
 	c := prometheus.NewGauge(prometheus.GaugeOpts{Name: "capwin_test_gauge", Help: "For this test."})
 	expect.OK(t, Add(c))
 	defer metrics.Registry.Unregister(c)
-	if err := Add(c); !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+	err := Add(c)
+	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); !ok {
 		t.Errorf("Add twice = %v", err)
 	}
 	if _, ok := scrape.Now(t)["capwin_test_gauge"]; !ok {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machinedeployment/mdutil"
 )
@@ -13,7 +12,7 @@ import (
 func TestRollsAsClusterAPI(t *testing.T) {
 	for name, change := range map[string]func(*clusterv1.MachineDeployment){
 		"nothing":        func(*clusterv1.MachineDeployment) {},
-		"replicas":       func(d *clusterv1.MachineDeployment) { d.Spec.Replicas = ptr.To[int32](5) },
+		"replicas":       func(d *clusterv1.MachineDeployment) { d.Spec.Replicas = new(int32(5)) },
 		"version":        func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.36.4" },
 		"machine":        func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.InfrastructureRef.Name = "b" },
 		"config":         func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.Bootstrap.ConfigRef.Name = "b" },
@@ -21,9 +20,9 @@ func TestRollsAsClusterAPI(t *testing.T) {
 		"failure domain": func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.FailureDomain = "b" },
 		"labels":         func(d *clusterv1.MachineDeployment) { d.Spec.Template.Labels = map[string]string{"a": "b"} },
 		"annotations":    func(d *clusterv1.MachineDeployment) { d.Spec.Template.Annotations = map[string]string{"a": "b"} },
-		"ready":          func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.MinReadySeconds = ptr.To[int32](5) },
+		"ready":          func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.MinReadySeconds = new(int32(5)) },
 		"drain": func(d *clusterv1.MachineDeployment) {
-			d.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](5)
+			d.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = new(int32(5))
 		},
 		"taints": func(d *clusterv1.MachineDeployment) {
 			d.Spec.Template.Spec.Taints = []clusterv1.MachineTaint{{Key: "a"}}

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/labels/format"
 )
@@ -98,7 +97,7 @@ func fillReplicas(replicas **int32, annotations map[string]string) error {
 	low, hasLow := annotations[clusterv1.AutoscalerMinSizeAnnotation]
 	high, hasHigh := annotations[clusterv1.AutoscalerMaxSizeAnnotation]
 	if !hasLow || !hasHigh {
-		*replicas = ptr.To[int32](1)
+		*replicas = new(int32(1))
 		return nil
 	}
 	minimum, err := sizeOf(clusterv1.AutoscalerMinSizeAnnotation, low)

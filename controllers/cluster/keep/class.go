@@ -45,7 +45,7 @@ func Taken(err error) string {
 
 // ClassOf returns the class of an error.
 func ClassOf(err error) Class {
-	var answer apierrors.APIStatus
+	answer, _ := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case Taken(err) != "":
 		return Foreign
@@ -53,7 +53,7 @@ func ClassOf(err error) Class {
 		return Unserved
 	case apierrors.IsForbidden(err):
 		return Forbidden
-	case !errors.As(err, &answer):
+	case answer == nil:
 		return ForNow
 	}
 	if code := answer.Status().Code; code/100 != 4 || slices.Contains(passing, code) {

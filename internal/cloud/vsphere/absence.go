@@ -74,8 +74,8 @@ func (a *account) canRead(ctx context.Context, object types.ManagedObjectReferen
 
 // isMissing reports whether a place of the spec was not found.
 func isMissing(err error) bool {
-	cloudErr := (*cloud.Error)(nil)
-	return errors.As(err, &cloudErr) && cloudErr.Reason == infrav1.PlacementNotFoundReason
+	cloudErr, _ := errors.AsType[*cloud.Error](err)
+	return cloudErr != nil && cloudErr.Reason == infrav1.PlacementNotFoundReason
 }
 
 // hidden reports whether the account may not read something.
@@ -86,8 +86,8 @@ func hidden(err error) bool {
 // unproved returns the reason why it is open whether a VM that existed once is gone. Other credentials or rights may settle it,
 // so the error is retriable, which an error of the spec is not.
 func unproved(err error) error {
-	cloudErr := (*cloud.Error)(nil)
-	if !errors.As(err, &cloudErr) || cloudErr.Reason != infrav1.PlacementNotFoundReason {
+	cloudErr, _ := errors.AsType[*cloud.Error](err)
+	if cloudErr == nil || cloudErr.Reason != infrav1.PlacementNotFoundReason {
 		return err
 	}
 	denied := *cloudErr
@@ -97,10 +97,10 @@ func unproved(err error) error {
 
 // withWayOut adds the way out to the error of a deletion that cannot end.
 func withWayOut(err error) error {
-	cloudErr := (*cloud.Error)(nil)
 	err = unproved(err)
+	cloudErr, _ := errors.AsType[*cloud.Error](err)
 	stuck := []string{infrav1.PlacementNotFoundReason, infrav1.NameTakenReason, infrav1.VMNotProvedReason}
-	if !errors.As(err, &cloudErr) || !slices.Contains(stuck, cloudErr.Reason) && !hidden(err) {
+	if cloudErr == nil || !slices.Contains(stuck, cloudErr.Reason) && !hidden(err) {
 		return err
 	}
 	return next.WayOut(cloudErr)

@@ -237,8 +237,8 @@ func (w world) wantVMs(names ...string) {
 // WantError wants a *cloud.Error with a message.
 func WantError(t testing.TB, err error, want cloud.Kind, reason string) {
 	t.Helper()
-	e := (*cloud.Error)(nil)
-	if !errors.As(err, &e) || e.Kind != want || e.Reason != reason || e.Message == "" {
+	e, _ := errors.AsType[*cloud.Error](err)
+	if e == nil || e.Kind != want || e.Reason != reason || e.Message == "" {
 		t.Errorf("error is %v, want %s/%s and a message", describe(err), want, reason)
 	}
 }
@@ -247,7 +247,7 @@ func WantError(t testing.TB, err error, want cloud.Kind, reason string) {
 func passes(err error) bool { return kind(err) == cloud.Transient || kind(err) == cloud.Later }
 
 func kind(err error) cloud.Kind {
-	if e := (*cloud.Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*cloud.Error](err); ok {
 		return e.Kind
 	}
 	return cloud.Transient
@@ -255,7 +255,7 @@ func kind(err error) cloud.Kind {
 
 // describe returns what a log shows of an error.
 func describe(err error) any {
-	if e := (*cloud.Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*cloud.Error](err); ok {
 		return []any{e.Kind, e.Reason, e.Message, e.Err}
 	}
 	return err

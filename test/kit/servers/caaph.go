@@ -57,7 +57,7 @@ func StartCAAPH(ctx context.Context, m *Management, progress io.Writer, environm
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := wait.Within(ctx, startLimit)
 	defer cancel()
 	if err := m.startCAAPH(ctx, b, environment); err != nil {
 		return fmt.Errorf("start %s: %w", caaph.name, err)

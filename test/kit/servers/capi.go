@@ -32,7 +32,7 @@ type CAPIOptions struct {
 // InstallCAPI puts Cluster API on a management cluster: its API with our ExternalControlPlane, its webhooks, and its managers,
 // which run as plain processes until the cluster is stopped. When it returns, webhooks answer.
 func InstallCAPI(ctx context.Context, m *Management, opts CAPIOptions) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := wait.Within(ctx, startLimit)
 	defer cancel()
 	chosen := providers
 	if opts.CoreOnly {
@@ -160,7 +160,7 @@ func apply(ctx context.Context, api client.Client, objects []unstructured.Unstru
 func applyOne(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
 	wanted := object.DeepCopy()
 	applied := client.ApplyConfigurationFromUnstructured(wanted)
-	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	patient, cancel := wait.Within(ctx, wait.Patience)
 	defer cancel()
 	err := wait.Poll(patient, func(ctx context.Context) error {
 		err := api.Apply(ctx, applied, client.FieldOwner("capwin-servers"), client.ForceOwnership)

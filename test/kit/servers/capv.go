@@ -10,13 +10,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // StartCAPV installs Cluster API Provider vSphere as its users have it, on a management cluster that has Cluster API: the kinds
 // and webhooks of its components, and its manager, which runs as a plain process until the cluster is stopped. The program and
 // the file of components are those that REAL has.
 func StartCAPV(ctx context.Context, m *Management, program, components string) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := wait.Within(ctx, startLimit)
 	defer cancel()
 	if err := m.startCAPV(ctx, program, components); err != nil {
 		return fmt.Errorf("start the vSphere provider: %w", err)

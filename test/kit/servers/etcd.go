@@ -37,7 +37,7 @@ type Etcd struct {
 
 // StartEtcd starts a member: the first one of a cluster, or as kubeadm joins others, one that learns before it votes.
 func StartEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := wait.Within(ctx, startLimit)
 	defer cancel()
 	e, err := startEtcd(ctx, opts)
 	if err != nil {

@@ -217,7 +217,7 @@ func (n asNodes) opens(t *testing.T, act string) {
 // cmd/kube-proxy/app/server.go and pkg/proxy/node.go.
 func (n asNodes) syncAsKubeProxy(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := wait.Within(t.Context(), patience)
 	defer cancel()
 	reading := func(label, field string) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(n.login, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {

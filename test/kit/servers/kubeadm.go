@@ -171,7 +171,7 @@ var initPhases = [][]string{
 // phase runs one, again and again where the API server of a busy machine needs longer for a call than kubeadm's 10 s.
 func (k kubeadm) phase(ctx context.Context, config string, args ...string) error {
 	args = slices.Concat([]string{"init", "phase"}, args, []string{"--config=" + filepath.Join(k.dir, config)})
-	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	patient, cancel := wait.Within(ctx, wait.Patience)
 	defer cancel()
 	return wait.Poll(patient, func(ctx context.Context) error {
 		cmd := command(ctx, k.binary, args...)

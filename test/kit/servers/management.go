@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // startLimit bounds a start on a busy machine when the caller's context has no earlier deadline.
@@ -56,7 +58,7 @@ type Management struct {
 // StartManagement starts etcd, an API server and the two controllers Cluster API cannot do without. The context bounds the
 // start only; the cluster runs until Stop.
 func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := wait.Within(ctx, startLimit)
 	defer cancel()
 	servers, err := newGroup(opts.Dir)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // Still does something while Cluster API's core manager and the controllers of Kubernetes are stopped and no webhook is asked. It
@@ -33,7 +35,7 @@ func (m *Management) Still(ctx context.Context, do func()) error {
 		return err
 	}
 	do()
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := wait.Within(ctx, startLimit)
 	defer cancel()
 	for _, p := range stopped {
 		err = errors.Join(err, m.servers.again(ctx, p))

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // The networks of a workload cluster; both are kubeadm's and flannel's customary ones.
@@ -70,7 +72,7 @@ type Workload struct {
 
 // StartWorkload starts a workload cluster. The context bounds the start only; the cluster runs until Stop.
 func StartWorkload(ctx context.Context, opts WorkloadOptions) (*Workload, error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := wait.Within(ctx, startLimit)
 	defer cancel()
 	servers, err := newGroup(opts.Dir)
 	if err != nil {

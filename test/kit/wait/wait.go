@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for what should take a second, on a machine that is busy with other tests.
+// Patience is how long a test waits for what should take a second; Within has it count the less the busier the machine is.
 const Patience = 4 * time.Minute
 
 // The pause between two questions begins short, for what a simulator does, and gets longer, for what a cluster does. A question
@@ -25,7 +25,7 @@ const (
 // Eventually waits until ask returns nil. It ends the test with the last error of ask when that takes too long.
 func Eventually(t testing.TB, what string, ask func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	ctx, cancel := Within(t.Context(), Patience)
 	defer cancel()
 	if err := Poll(ctx, ask); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
@@ -49,7 +49,7 @@ func Poll(ctx context.Context, ask func(context.Context) error) error {
 	for pause := shortest; ; pause = min(2*pause, longest) {
 		begin := time.Now()
 		err := ask(ctx)
-		if err == nil || errors.As(err, &final{}) {
+		if _, ended := errors.AsType[final](err); err == nil || ended {
 			return err
 		}
 		// An answer that the end of ctx cut short says less than the one before.
@@ -58,7 +58,7 @@ func Poll(ctx context.Context, ask func(context.Context) error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ctx.Err(), missing)
+			return fmt.Errorf("%w: %w", context.Cause(ctx), missing)
 		case <-time.After(max(pause, min(patient*time.Since(begin), atMost))):
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -37,5 +38,32 @@ func TestPollEndsWithTheLastAnswer(t *testing.T) {
 	})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("Poll = %v, want the deadline and the answer before the one that was cut short", err)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	for name, test := range map[string]struct {
+		crowding float64
+		want     time.Duration
+	}{
+		"no figure":          {0, time.Minute},
+		"a free machine":     {0.3, time.Minute},
+		"three at a time":    {3, 3 * time.Minute},
+		"a hopeless machine": {90, slowest * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				ctx, cancel := within(t.Context(), time.Minute, func() float64 { return test.crowding })
+				defer cancel()
+				<-ctx.Done()
+				if took := time.Since(began); took.Round(time.Second) != test.want {
+					t.Errorf("the context ends after %v, want %v", took, test.want)
+				}
+				if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+					t.Errorf("it ends with %v", cause)
+				}
+			})
+		})
 	}
 }

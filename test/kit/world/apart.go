@@ -109,7 +109,7 @@ var Kubeadm = []client.ObjectKey{
 // addKubeadm makes them, empty: no test of this package joins a node. The API server makes their namespaces a moment after it
 // starts.
 func (c *Workload) addKubeadm(ctx context.Context) error {
-	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	patient, cancel := wait.Within(ctx, wait.Patience)
 	defer cancel()
 	return wait.Poll(patient, func(ctx context.Context) error {
 		for _, key := range Kubeadm {

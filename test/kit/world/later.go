@@ -23,7 +23,7 @@ import (
 func (p *Process) Later(t *testing.T, controller string, key client.ObjectKey) {
 	t.Helper()
 	request := ctrl.Request{NamespacedName: key}
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := wait.Within(t.Context(), soon)
 	defer cancel()
 	err := wait.Poll(ctx, func(context.Context) error {
 		if due, last := p.queues[controller].next(request); due.IsZero() {
@@ -55,7 +55,7 @@ func (p *Process) complaints() error {
 // and a token that expires. What is under way gets the time to end.
 func (m *Machine) attended(t *testing.T, s State) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := wait.Within(t.Context(), soon)
 	defer cancel()
 	err := wait.Poll(ctx, func(ctx context.Context) error {
 		err := m.namespace.attends(s)

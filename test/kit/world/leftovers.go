@@ -72,7 +72,7 @@ func (r *removals) print() {
 func (n *Namespace) removeLeftovers(t *testing.T) {
 	t.Helper()
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), wait.Patience)
+	ctx, cancel := wait.Within(context.WithoutCancel(t.Context()), wait.Patience)
 	defer cancel()
 	removed := 0
 	err := wait.Poll(ctx, func(ctx context.Context) error {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -209,7 +208,7 @@ func (p *Process) manager(n *Namespace, name string, o Options) (ctrl.Manager, e
 			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
 		},
 		Controller:              config.Controller{SkipNameValidation: new(true)},
-		GracefulShutdownTimeout: ptr.To(20 * time.Second),
+		GracefulShutdownTimeout: new(20 * time.Second),
 	})
 }
 

@@ -91,7 +91,7 @@ func get[O client.Object](ctx context.Context, api client.Reader, key client.Obj
 func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string) State {
 	t.Helper()
 	var s State
-	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
+	ctx, cancel := wait.Within(t.Context(), wait.Patience)
 	defer cancel()
 	err := wait.Poll(ctx, func(ctx context.Context) (err error) {
 		for _, reader := range []client.Reader{m.namespace.seen, m.namespace.Client} {

@@ -233,7 +233,7 @@ func (w *World) watch(ctx context.Context) (err error) {
 		return err
 	}
 	go func() { _ = w.seen.Start(ctx) }() // it ends with the process
-	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	patient, cancel := wait.Within(ctx, wait.Patience)
 	defer cancel()
 	for _, object := range []client.Object{
 		&clusterv1.Machine{}, &infrav1.WindowsMachine{}, &bootstrapv1.WindowsBootstrapConfig{}, &corev1.Secret{}, &corev1.Node{},

@@ -235,7 +235,7 @@ func (c *Container) dial(ctx context.Context, to netip.AddrPort, timeout time.Du
 		return c.fail("OTHER: dial tcp %s: connectex: No connection could be made because the target machine actively refused it.", to)
 	case errors.Is(err, traffic.ErrRefused):
 		return c.fail("REFUSED")
-	case errors.As(err, new(traffic.SilenceError)):
+	case errors.Is(err, traffic.ErrSilence):
 		if c.Clock.Sleep(ctx, cmp.Or(timeout, ownTimeout(windows))) != nil {
 			return 2 // it was ended by then
 		}
@@ -261,7 +261,7 @@ func (c *Container) address(ctx context.Context, host string) (netip.Addr, error
 		return address, nil
 	}
 	address, err := c.Cluster.Resolve(ctx, c.Place, host)
-	if errors.As(err, new(traffic.SilenceError)) {
+	if errors.Is(err, traffic.ErrSilence) {
 		names := 1
 		if !c.Place.Host.Windows {
 			names += len(c.Place.Search)

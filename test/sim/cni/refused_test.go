@@ -115,7 +115,7 @@ func trySourceVIP(t *testing.T, gateway string, want bool) {
 		said <- told.String()
 	}()
 	page := ""
-	limited, end := context.WithTimeout(t.Context(), wait.Patience)
+	limited, end := wait.Within(t.Context(), wait.Patience)
 	defer end()
 	expect.OK(t, wait.Poll(limited, func(ctx context.Context) error {
 		result, err := m.Run(ctx, windows.Command{

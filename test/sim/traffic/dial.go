@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// Dial opens a connection and closes it: nil, ErrRefused, or SilenceError, for which it does not wait.
+// Dial opens a connection and closes it: nil, ErrRefused, or ErrSilence, for which it does not wait.
 func (c *Cluster) Dial(ctx context.Context, from Place, to netip.AddrPort) error {
 	if to.Addr().IsLoopback() {
 		if _, listens := c.listener(netip.AddrPortFrom(from.own(), to.Port())); !listens {
@@ -23,7 +23,7 @@ func (c *Cluster) Dial(ctx context.Context, from Place, to netip.AddrPort) error
 	}
 	if c.hostOf(to.Addr()) != nil {
 		if err := from.Host.Path(from.Pod, to.Addr()); err != nil {
-			return SilenceError{err}
+			return silence("%w", err)
 		}
 		return c.arrive(from, to)
 	}
@@ -99,7 +99,7 @@ func (c *Cluster) arrive(from Place, to netip.AddrPort) error {
 		return c.atHost(to)
 	}
 	if err := c.back(from, host, to.Addr()); err != nil {
-		return SilenceError{err}
+		return silence("%w", err)
 	}
 	if _, listens := c.listener(to); !listens {
 		return ErrRefused
@@ -139,5 +139,5 @@ func unanswered(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return ErrRefused
 	}
-	return SilenceError{err}
+	return silence("%w", err)
 }

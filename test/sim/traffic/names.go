@@ -23,7 +23,7 @@ const (
 	enoughDots = 5
 )
 
-// Resolve asks for the address of a name: ErrNoSuchHost, ErrRefused or SilenceError where there is none.
+// Resolve asks for the address of a name: ErrNoSuchHost, ErrRefused or ErrSilence where there is none.
 func (c *Cluster) Resolve(ctx context.Context, from Place, name string) (netip.Addr, error) {
 	if c.Faults(from.Name, from.Host.Name).NoDNS {
 		return netip.Addr{}, silence("nobody answers questions for names")

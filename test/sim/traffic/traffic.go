@@ -86,15 +86,12 @@ func (p Place) own() netip.Addr {
 // ErrRefused is the answer of a machine on which nobody listens there.
 var ErrRefused = errors.New("connection refused")
 
-// SilenceError is no answer at all, for a reason that nobody is told but who looks for it.
-type SilenceError struct{ Why error }
+// ErrSilence is no answer at all. It wraps the reason, which only a test can see.
+var ErrSilence = errors.New("no answer")
 
-func (s SilenceError) Error() string { return "no answer: " + s.Why.Error() }
-
-// Unwrap is the reason.
-func (s SilenceError) Unwrap() error { return s.Why }
-
-func silence(format string, args ...any) error { return SilenceError{fmt.Errorf(format, args...)} }
+func silence(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrSilence, fmt.Errorf(format, args...))
+}
 
 // serviceRange has the addresses of Services, as kubeadm's default has it.
 var serviceRange = netip.MustParsePrefix("10.96.0.0/12")

@@ -100,7 +100,7 @@ func TestDial(t *testing.T) {
 		switch err := c.Dial(t.Context(), from, netip.MustParseAddrPort(test.to)); {
 		case errors.Is(err, ErrRefused):
 			got = refused
-		case errors.As(err, new(SilenceError)):
+		case errors.Is(err, ErrSilence):
 			got = silent
 		case err != nil:
 			got = err.Error()
@@ -111,7 +111,7 @@ func TestDial(t *testing.T) {
 		c.Break(test.broken, Faults{})
 	}
 	own := Place{Host: c.hostAt(netip.MustParseAddr("192.0.2.3"))}
-	if err := c.Dial(t.Context(), own, netip.MustParseAddrPort("192.0.2.3:30007")); !errors.As(err, new(SilenceError)) {
+	if err := c.Dial(t.Context(), own, netip.MustParseAddrPort("192.0.2.3:30007")); !errors.Is(err, ErrSilence) {
 		t.Errorf("a Windows node reaches a NodePort of its own: %v", err)
 	}
 }

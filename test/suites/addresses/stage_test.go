@@ -145,7 +145,7 @@ func get[O client.Object](ctx context.Context, t *testing.T, s *stage, name stri
 // the machine is busy.
 func (s *stage) released(t *testing.T, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*wait.Patience)
+	ctx, cancel := wait.Within(t.Context(), 3*wait.Patience)
 	defer cancel()
 	err := wait.Poll(ctx, func(ctx context.Context) error {
 		if claim, address := s.claim(ctx, t, name), s.address(ctx, t, name); claim != nil || address != nil {

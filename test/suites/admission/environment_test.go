@@ -91,7 +91,7 @@ func run(m *testing.M) (code int, err error) {
 
 // install applies all objects of both components, so that the API server checks RBAC rules and Deployments, too.
 func install() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := wait.Within(context.Background(), patience)
 	defer cancel()
 	for _, component := range components {
 		rendered, err := render(component)

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // unordered are the lists of a VM whose order means nothing, each with its reason. CEL compares all lists of the types set and
@@ -101,7 +101,7 @@ func TestAddedFieldsAreImmutable(t *testing.T) {
 	added := []string{"spec.vsphere", "spec.azure", "spec.vsphere.image", "spec.azure.osDisk", "spec.azure.dataDisks[]"}
 	definition := withField(t, added)
 	expect.OK(t, api.Create(t.Context(), definition))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := wait.Within(t.Context(), patience)
 	defer cancel()
 	expect.OK(t, served(ctx, definition))
 	for _, at := range added {

@@ -97,8 +97,8 @@ func wholeNumbers(content any) any {
 // causesOf are the sentences of a refusal, without the one by which the API server says that it read no further. Of a value of
 // another type it says the same twice, in its own words.
 func causesOf(err error) []metav1.StatusCause {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
+	status, _ := errors.AsType[*apierrors.StatusError](err)
+	if status == nil || status.Status().Details == nil {
 		return nil
 	}
 	causes := status.Status().Details.Causes

@@ -144,7 +144,7 @@ const patience = 5 * time.Minute
 // await waits until the controllers refuse the machine of a namespace, or have asked its cloud for a VM.
 func (c *cluster) await(t *testing.T, n *world.Namespace) (v verdict) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := wait.Within(t.Context(), patience)
 	defer cancel()
 	if err := wait.Poll(ctx, func(ctx context.Context) error {
 		var machines infrav1.WindowsMachineList

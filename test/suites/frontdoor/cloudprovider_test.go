@@ -160,7 +160,7 @@ func (a *azure) initialize(ctx context.Context, api kubernetes.Interface, name s
 func (w *world) cloudControllerRuns() {
 	w.Helper()
 	demo, api := w.demo().Workload()
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	ctx, cancel := wait.Within(w.Context(), patience)
 	defer cancel()
 	err := wait.Poll(ctx, func(ctx context.Context) error {
 		found, err := api.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{

@@ -139,7 +139,7 @@ func (w *world) make(m *management, command string, variables []string) {
 	w.commanded = time.Now()
 	w.shell(m, command, variables...)
 	w.watch(m)
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	ctx, cancel := wait.Within(w.Context(), patience)
 	defer cancel()
 	err := wait.Poll(ctx, func(context.Context) error {
 		for _, name := range w.vms.Names() {

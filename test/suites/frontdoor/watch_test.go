@@ -27,7 +27,7 @@ const patience = 20 * time.Minute
 // until waits as wait.Until does, and longer.
 func (w *world) until(what string, look func() (seen any, good bool)) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	ctx, cancel := wait.Within(w.Context(), patience)
 	defer cancel()
 	err := wait.Poll(ctx, func(context.Context) error {
 		if seen, good := look(); !good {

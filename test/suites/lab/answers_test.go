@@ -66,7 +66,7 @@ func (a *answers) joinNode(t *testing.T) {
 	over := make(chan error, 1)
 	go func() { over <- c.guest.Boot(ctx, guest.NewMemoryVM("uid-"+c.computer(), c.computer(), userData)) }()
 	t.Cleanup(func() { cancel(); expect.OK(t, <-over) })
-	limited, end := context.WithTimeout(t.Context(), wait.Patience)
+	limited, end := wait.Within(t.Context(), wait.Patience)
 	defer end()
 	if why := a.join(limited, c); why != "" {
 		t.Fatal(why)

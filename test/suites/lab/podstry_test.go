@@ -40,7 +40,7 @@ func (w *podWorld) try(t *testing.T, c *cell) outcome {
 	if c.condition == rightsMissing {
 		patience *= 5 // it waits for others
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := wait.Within(t.Context(), patience)
 	over := make(chan error, 1)
 	defer func() {
 		cancel()

@@ -254,7 +254,7 @@ func (r reader) run(ctx context.Context, b block) {
 // with its roles, and end with an error. It begins at once, and ended waits for both.
 func (r reader) endManagers(ctx context.Context) (ended func()) {
 	api := expect.Got(kubernetes.NewForConfig(r.lab.Management.Config))(r.t)
-	ctx, cancel := context.WithTimeout(ctx, wait.Patience) // as the commands have: they may fail before they delete anything
+	ctx, cancel := wait.Within(ctx, wait.Patience) // as the commands have: they may fail before they delete anything
 	var managers errgroup.Group
 	for _, component := range servers.Components {
 		ours := metav1.ListOptions{LabelSelector: "cluster.x-k8s.io/provider=" + component + "-windows"}
@@ -292,7 +292,7 @@ func (r reader) shell(ctx context.Context, commands string) (printed string) {
 	state := filepath.Join(r.home, "shell")
 	script := "set -eo pipefail\nsource " + state + "\n" + r.helpers() + "set " + tracing() + "\n" + commands +
 		"\n{ set +xv; } 2>/dev/null\n{ echo cd \"$PWD\"; export -p; } > " + state + "\n"
-	ctx, cancel := context.WithTimeout(ctx, patienceOf(commands))
+	ctx, cancel := wait.Within(ctx, patienceOf(commands))
 	defer cancel()
 	command := exec.CommandContext(ctx, "bash")
 	command.Stdin, command.Env = strings.NewReader(script), r.environment

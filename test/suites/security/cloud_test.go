@@ -110,8 +110,8 @@ func shown(t *testing.T, err error) string {
 		t.Error("there is no error")
 		return ""
 	}
-	known := (*cloud.Error)(nil)
-	if !errors.As(err, &known) {
+	known, _ := errors.AsType[*cloud.Error](err)
+	if known == nil {
 		t.Fatalf("the error is not one of a cloud: %.300v", err)
 	}
 	condition := phase.Of(phase.Cloud(err)).Condition(infrav1.ReadyCondition, nil)

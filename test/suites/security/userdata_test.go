@@ -91,7 +91,7 @@ func (e *estate) edits() int { return e.Calls()["ReconfigVM_Task"] }
 // asGuest does something in the guest that runs.
 func (e *estate) asGuest(act func(ctx context.Context, vm *hypervisor.VM)) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), wait.Patience)
+	ctx, cancel := wait.Within(e.t.Context(), wait.Patience)
 	defer cancel()
 	err := hypervisor.Run(ctx, e.VCenter, func(ctx context.Context, vm *hypervisor.VM) {
 		defer cancel()

@@ -251,8 +251,8 @@ func (c *Client) Close() {
 
 // AsLater finds the error that asks the caller to come later.
 func AsLater(err error) (*cloud.Error, bool) {
-	e := (*cloud.Error)(nil)
-	return e, errors.As(err, &e) && e.Kind == cloud.Later
+	e, _ := errors.AsType[*cloud.Error](err)
+	return e, e != nil && e.Kind == cloud.Later
 }
 
 // noToken is the method of a call that was not sent, because there was no token for it.

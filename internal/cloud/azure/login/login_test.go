@@ -186,8 +186,8 @@ func TestWhoMaySendWhatWhere(t *testing.T) {
 			if err == nil {
 				got = fmt.Sprintf("%s@%s", p.Proof, p.Cloud)
 			}
-			var told *cloud.Error
-			if err != nil && (!errors.As(err, &told) || told.Kind != cloud.Denied) {
+			told, _ := errors.AsType[*cloud.Error](err)
+			if err != nil && (told == nil || told.Kind != cloud.Denied) {
 				t.Errorf("%s, %v: %v", row.name, grant, err)
 			}
 			if got != row.want[i] {
@@ -282,8 +282,8 @@ func TestWrongSecrets(t *testing.T) {
 			s[key] = []byte(value)
 		}
 		_, err := Open(Request{Grant: placement.OwnSecret(byTeam, "azure"), Secret: s})
-		var told *cloud.Error
-		if !errors.As(err, &told) || told.Reason != test.reason || told.Kind != cloud.Denied ||
+		told, _ := errors.AsType[*cloud.Error](err)
+		if told == nil || told.Reason != test.reason || told.Kind != cloud.Denied ||
 			!strings.Contains(told.Message, test.says) || len(told.Message) > 500 {
 			t.Errorf("%s: %v", test.name, err)
 		}

@@ -99,8 +99,8 @@ func TestManagersEnvironment(t *testing.T) {
 			}
 			_, err := Open(Request{Grant: grant})
 			expect.Says(t, test.name, err, test.says)
-			var told *cloud.Error
-			if !errors.As(err, &told) || told.Kind != cloud.Denied {
+			told, _ := errors.AsType[*cloud.Error](err)
+			if told == nil || told.Kind != cloud.Denied {
 				t.Errorf("%v", err)
 			}
 		})

@@ -19,8 +19,8 @@ import (
 // toldOf is the error of the seam behind an error of the SDK.
 func toldOf(t *testing.T, what string, err error) *cloud.Error {
 	t.Helper()
-	var told *cloud.Error
-	if !errors.As(err, &told) {
+	told, _ := errors.AsType[*cloud.Error](err)
+	if told == nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	if all := fmt.Sprintf("%v %+v %#v %v %+v", err, err, told, told.Err, told); strings.Contains(all, "canary") ||

@@ -73,10 +73,10 @@ func TestGroups(t *testing.T) {
 		{long, "", `spec.azure.resourceGroup "` + long},
 	} {
 		_, err := Resolve(&infrav1.AzureVM{ResourceGroup: test.group}, test.providerID, from)
-		var refused *cloud.Error
+		refused, _ := errors.AsType[*cloud.Error](err)
 		switch {
 		case test.refused == "" && err == nil:
-		case errors.As(err, &refused) && refused.Kind == cloud.Invalid && strings.HasPrefix(refused.Message, test.refused):
+		case refused != nil && refused.Kind == cloud.Invalid && strings.HasPrefix(refused.Message, test.refused):
 		default:
 			t.Errorf("%q %q: %v", test.group, test.providerID, err)
 		}

@@ -145,8 +145,8 @@ func TestIdentityThatCannotBeUsed(t *testing.T) {
 		identity := someIdentity("ServicePrincipal", &Allowed{})
 		test.change(&identity)
 		got, err := Use(byTeam, identity, lentToTeam)
-		var told *cloud.Error
-		if !errors.As(err, &told) || told.Kind != cloud.Denied || told.Reason != test.reason ||
+		told, _ := errors.AsType[*cloud.Error](err)
+		if told == nil || told.Kind != cloud.Denied || told.Reason != test.reason ||
 			got != (Grant{}) || !strings.Contains(told.Message, test.says) {
 			t.Errorf("%s: %v, %#v", test.name, got, err)
 		}

@@ -320,8 +320,8 @@ func TestResolveRefuses(t *testing.T) {
 		},
 	} {
 		_, err := Resolve(test.spec, test.providerID, test.from)
-		var told *cloud.Error
-		if !errors.As(err, &told) || told.Kind != test.kind || told.Reason == "" || !strings.Contains(told.Message, test.want) {
+		told, _ := errors.AsType[*cloud.Error](err)
+		if told == nil || told.Kind != test.kind || told.Reason == "" || !strings.Contains(told.Message, test.want) {
 			t.Errorf("%s: got %#v, want a %s error with %q", test.name, err, test.kind, test.want)
 		}
 	}

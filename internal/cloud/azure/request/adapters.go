@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -24,7 +23,7 @@ func adapters(w Want) *armcompute.NetworkProfile {
 	if Separate(w) {
 		return &armcompute.NetworkProfile{NetworkInterfaces: named(w)}
 	}
-	profile := &armcompute.NetworkProfile{NetworkAPIVersion: ptr.To(armcompute.NetworkAPIVersionTwoThousandTwentyTwo1101)}
+	profile := &armcompute.NetworkProfile{NetworkAPIVersion: new(armcompute.NetworkAPIVersionTwoThousandTwentyTwo1101)}
 	for i := range w.Placement.Subnets {
 		profile.NetworkInterfaceConfigurations = append(profile.NetworkInterfaceConfigurations, adapter(w, i))
 	}
@@ -38,7 +37,7 @@ func adapter(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceConfigurat
 		Tags: inlineTags(w),
 		Properties: &armcompute.VirtualMachineNetworkInterfaceConfigurationProperties{
 			Primary:                     new(i == 0),
-			DeleteOption:                ptr.To(armcompute.DeleteOptionsDelete),
+			DeleteOption:                new(armcompute.DeleteOptionsDelete),
 			EnableAcceleratedNetworking: new(accelerated(w, wanted)),
 			EnableIPForwarding:          enabled(wanted.IPForwarding),
 			DNSSettings:                 nameServers(wanted.DNSServers),
@@ -136,10 +135,10 @@ func HasPublic(spec *infrav1.AzureVM) bool {
 func public(name string, marks map[string]*string) *armcompute.VirtualMachinePublicIPAddressConfiguration {
 	return &armcompute.VirtualMachinePublicIPAddressConfiguration{
 		Name: &name, Tags: marks,
-		SKU: &armcompute.PublicIPAddressSKU{Name: ptr.To(armcompute.PublicIPAddressSKUNameStandard)},
+		SKU: &armcompute.PublicIPAddressSKU{Name: new(armcompute.PublicIPAddressSKUNameStandard)},
 		Properties: &armcompute.VirtualMachinePublicIPAddressConfigurationProperties{
-			DeleteOption:             ptr.To(armcompute.DeleteOptionsDelete),
-			PublicIPAllocationMethod: ptr.To(armcompute.PublicIPAllocationMethodStatic),
+			DeleteOption:             new(armcompute.DeleteOptionsDelete),
+			PublicIPAllocationMethod: new(armcompute.PublicIPAllocationMethodStatic),
 		},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
@@ -27,8 +26,8 @@ func disks(w Want) *armcompute.StorageProfile {
 		profile.DataDisks = append(profile.DataDisks, &armcompute.DataDisk{
 			Name:         new(DataDisk(w.Machine.Name, wanted.Name)),
 			Lun:          cmp.Or(wanted.LUN, new(int32(i))),
-			CreateOption: ptr.To(armcompute.DiskCreateOptionTypesEmpty),
-			DeleteOption: ptr.To(armcompute.DiskDeleteOptionTypesDelete),
+			CreateOption: new(armcompute.DiskCreateOptionTypesEmpty),
+			DeleteOption: new(armcompute.DiskDeleteOptionTypesDelete),
 			DiskSizeGB:   &wanted.SizeGiB,
 			Caching:      optional(armcompute.CachingTypes(wanted.Caching)),
 			ManagedDisk:  managed(string(wanted.Type), wanted.DiskEncryptionSetID),
@@ -41,9 +40,9 @@ func systemDisk(vm string, spec *infrav1.AzureVM) *armcompute.OSDisk {
 	wanted := spec.OSDisk
 	disk := &armcompute.OSDisk{
 		Name:         new(SystemDisk(vm)),
-		OSType:       ptr.To(armcompute.OperatingSystemTypesWindows),
-		CreateOption: ptr.To(armcompute.DiskCreateOptionTypesFromImage),
-		DeleteOption: ptr.To(armcompute.DiskDeleteOptionTypesDelete),
+		OSType:       new(armcompute.OperatingSystemTypesWindows),
+		CreateOption: new(armcompute.DiskCreateOptionTypesFromImage),
+		DeleteOption: new(armcompute.DiskDeleteOptionTypesDelete),
 		DiskSizeGB:   optional(wanted.SizeGiB),
 		Caching:      optional(armcompute.CachingTypes(wanted.Caching)),
 		ManagedDisk:  managed(string(wanted.Type), wanted.DiskEncryptionSetID),
@@ -52,9 +51,9 @@ func systemDisk(vm string, spec *infrav1.AzureVM) *armcompute.OSDisk {
 		disk.ManagedDisk = confidential(wanted)
 	}
 	if wanted.EphemeralPlacement != "" {
-		disk.Caching = ptr.To(armcompute.CachingTypesReadOnly) // which Azure demands of it
+		disk.Caching = new(armcompute.CachingTypesReadOnly) // which Azure demands of it
 		disk.DiffDiskSettings = &armcompute.DiffDiskSettings{
-			Option: ptr.To(armcompute.DiffDiskOptionsLocal), Placement: new(ephemeralPlacements[wanted.EphemeralPlacement]),
+			Option: new(armcompute.DiffDiskOptionsLocal), Placement: new(ephemeralPlacements[wanted.EphemeralPlacement]),
 		}
 	}
 	return disk

@@ -2,7 +2,6 @@ package request
 
 import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-	"k8s.io/utils/ptr"
 )
 
 // object is a part of a body.
@@ -14,7 +13,7 @@ func named(w Want) (refs []*armcompute.NetworkInterfaceReference) {
 		refs = append(refs, &armcompute.NetworkInterfaceReference{
 			ID: new(w.Placement.Group.Adapter(AdapterName(w.Machine, i)).String()),
 			Properties: &armcompute.NetworkInterfaceReferenceProperties{
-				Primary: new(i == 0), DeleteOption: ptr.To(armcompute.DeleteOptionsDelete),
+				Primary: new(i == 0), DeleteOption: new(armcompute.DeleteOptionsDelete),
 			},
 		})
 	}

@@ -106,8 +106,8 @@ func TestCheckUserData(t *testing.T) {
 		t.Error(err)
 	}
 	err := CheckUserData(make(cloud.UserData, MaxUserData+1))
-	var told *cloud.Error
-	if !errors.As(err, &told) || told.Kind != cloud.Invalid ||
+	told, _ := errors.AsType[*cloud.Error](err)
+	if told == nil || told.Kind != cloud.Invalid ||
 		!strings.Contains(told.Message, "have 65536 bytes, but Azure takes at most 65535") {
 		t.Errorf("one byte over: %#v", err)
 	}

@@ -181,7 +181,7 @@ func (s Survey) String() string {
 
 // outcome is a step in words.
 func outcome(then Step) string {
-	failure := (*cloud.Error)(nil)
+	failure, _ := errors.AsType[*cloud.Error](then.Err)
 	switch {
 	case then.Act.Asks():
 		return "ask: " + string(then.Act)
@@ -191,7 +191,7 @@ func outcome(then Step) string {
 		return "start: " + string(then.Act) + " " + then.Target.Value
 	case errors.Is(then.Err, cloud.ErrNotFound):
 		return "not found"
-	case errors.As(then.Err, &failure):
+	case failure != nil:
 		return "fail: " + failure.Reason
 	case then.VM.Addresses == nil:
 		return "wait: " + then.VM.Detail

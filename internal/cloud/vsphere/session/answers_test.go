@@ -236,8 +236,8 @@ func TestServerText(t *testing.T) {
 		body := &soap.Fault{String: text}
 		body.Detail.Fault = fault
 		err := Classify(soap.WrapSoapFault(body))
-		known := (*cloud.Error)(nil)
-		if !errors.As(err, &known) {
+		known, _ := errors.AsType[*cloud.Error](err)
+		if known == nil {
 			t.Fatal(err)
 		}
 		for where, shown := range map[string]string{"sentence": known.Message, "log": known.Err.Error()} {

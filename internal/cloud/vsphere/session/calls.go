@@ -59,7 +59,7 @@ func outcome(ctx context.Context, err error) string {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return metrics.Canceled
 	}
-	if cloudErr := (*cloud.Error)(nil); errors.As(Classify(err), &cloudErr) {
+	if cloudErr, ok := errors.AsType[*cloud.Error](Classify(err)); ok {
 		return strings.ToLower(string(cloudErr.Kind))
 	}
 	return strings.ToLower(string(cloud.Transient))

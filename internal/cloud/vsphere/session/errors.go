@@ -159,7 +159,7 @@ func Classify(err error) error {
 	if err == nil || errors.Is(err, cloud.ErrNotFound) {
 		return err
 	}
-	if cloudErr := (*cloud.Error)(nil); errors.As(err, &cloudErr) {
+	if _, ok := errors.AsType[*cloud.Error](err); ok {
 		return err
 	}
 	found := unreachable
@@ -248,8 +248,8 @@ func Answered(err error) bool { return Is[types.BaseMethodFault](err) }
 
 // Untrusted reports whether the server's certificate is not the one that the Secret trusts.
 func Untrusted(err error) bool {
-	invalid := (*tls.CertificateVerificationError)(nil)
-	return errors.As(err, &invalid) || errors.Is(err, errOtherCertificate)
+	invalid, _ := errors.AsType[*tls.CertificateVerificationError](err)
+	return invalid != nil || errors.Is(err, errOtherCertificate)
 }
 
 func matches(cause error) func(error) bool {

@@ -102,7 +102,7 @@ func (s quotedError) Unwrap() error { return s.cause }
 // withServer adds to an error which vCenter it is, and what that answers in its own words.
 func (s *Session) withServer(err error) error {
 	cloudErr, ok := errors.AsType[*cloud.Error](err)
-	if quoting := (quotedError{}); !ok || errors.As(err, &quoting) {
+	if _, quoted := errors.AsType[quotedError](err); quoted || !ok {
 		return err
 	}
 	extended := *cloudErr

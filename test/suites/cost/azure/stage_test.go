@@ -171,11 +171,11 @@ func (s *stage) look(m cloud.Machine, now time.Time, act func(cloud.Machine) (bo
 	done, err := act(m)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := (*cloud.Error)(nil)
+	e, _ := errors.AsType[*cloud.Error](err)
 	switch {
 	case done:
 		delete(s.due, m.Key.Name)
-	case errors.As(err, &e) && e.After > 0:
+	case e != nil && e.After > 0:
 		s.due[m.Key.Name] = now.Add(e.After)
 	case err != nil && !errors.Is(err, cloud.ErrNotFound):
 		s.t.Errorf("%s: %v", m.Name, err)

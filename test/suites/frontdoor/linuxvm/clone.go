@@ -110,7 +110,7 @@ func (s *session) findVM(ctx context.Context, o *object) (*govmomi.VirtualMachin
 		return nil, err
 	}
 	vm, err = s.VirtualMachine(ctx, path.Join(folder.InventoryPath, o.GetName()))
-	if missing := (*find.NotFoundError)(nil); errors.As(err, &missing) {
+	if _, ok := errors.AsType[*find.NotFoundError](err); ok {
 		return nil, errNoVM
 	}
 	return vm, err

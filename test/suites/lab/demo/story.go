@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/suites/lab"
 )
@@ -138,7 +139,7 @@ func (s *story) chapter(ctx context.Context, c chapter) error {
 	if err := c.act(ctx); err != nil {
 		return failed(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := wait.Within(ctx, patience)
 	defer cancel()
 	for {
 		done, err := s.show(ctx, begin, c)
