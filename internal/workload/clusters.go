@@ -7,7 +7,10 @@
 //   - No cluster holds its callers for longer than a few seconds, and one that fails answers with an [UnreachableError] at once
 //     until it is tried again. The clusters of one namespace hold a few callers at a time, however many they are. No answer may
 //     be larger than what we ask for needs.
-//   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
+//   - A kubeconfig that changed is used within minutes, and within seconds if the old one has just begun to fail. One that fails
+//     for longer is read more and more rarely.
+//   - The kubeconfigs of one namespace are read at a pace, however many clusters it has: the management cluster's API server
+//     answers the others, too.
 //
 // Nothing is watched. What is cached serves for a few seconds: Nodes and cluster DNS; and for a minute whether
 // kubeadm's ConfigMaps exist, and DaemonSets for Windows.
@@ -35,8 +38,8 @@ const (
 	// reread is how soon a changed kubeconfig is noticed while the old one works. Some providers write tokens that live for
 	// a quarter of an hour.
 	reread = 3 * time.Minute
-	// rereadFailed is how soon a mended kubeconfig is noticed.
-	rereadFailed = 10 * time.Second
+	// rereadFailed is how soon a mended kubeconfig is noticed. It doubles as often as nothing was mended, up to longestReread.
+	rereadFailed, longestReread = 10 * time.Second, 5 * time.Minute
 	// unused is how long a connection is kept that no caller asks for: longer than the time between two looks at a token.
 	unused = 15 * time.Minute
 
@@ -65,7 +68,7 @@ func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.
 	found := c.cluster(key)
 	found.mu.Lock()
 	defer found.mu.Unlock()
-	if time.Since(found.read) >= found.rereadAfter() {
+	if found.isStale() && found.namespace.reads.Allow() {
 		if err := c.read(ctx, key, found); err != nil {
 			return nil, err
 		}
@@ -128,8 +131,10 @@ type cluster struct {
 	used time.Time // guarded by the lock of Clusters
 
 	mu sync.Mutex
-	// read is when the kubeconfig was read, and digest what it was; err is why there is no api.
+	// read is when the kubeconfig was read, and digest what it was; pause is the one before the next read if it fails. err is why
+	// there is no api.
 	read   time.Time
+	pause  time.Duration
 	digest [sha256.Size]byte
 	err    error
 	api    client.Client
@@ -148,7 +153,7 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 		if c.gates[key.Namespace] == nil {
 			c.gates[key.Namespace] = newGate()
 		}
-		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace]}
+		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace], err: errUnread}
 		c.clusters[key] = found
 	}
 	found.used = time.Now()
@@ -173,11 +178,26 @@ func (c *Clusters) closeUnused(idle time.Duration) {
 	maps.DeleteFunc(c.gates, func(namespace string, _ *gate) bool { return !used[namespace] })
 }
 
-func (k *cluster) rereadAfter() time.Duration {
-	if k.err != nil || k.line.doubtful() {
-		return rereadFailed
+// errUnread is why a cluster has no connection until it is the turn of its kubeconfig.
+var errUnread = &UnreachableError{Why: "is not known yet: the kubeconfigs of its namespace are read a few at a time"}
+
+// fails reports whether a look at the kubeconfig may help.
+func (k *cluster) fails() bool { return k.err != nil || k.line.doubtful() }
+
+// isStale reports whether it is time to look at the kubeconfig.
+func (k *cluster) isStale() bool {
+	if k.fails() {
+		return time.Since(k.read) >= k.pause
 	}
-	return reread
+	return time.Since(k.read) >= reread
+}
+
+// noteRead has the next look at a kubeconfig come the later the more often it failed and had not changed.
+func (k *cluster) noteRead(changed bool) {
+	if k.pause = min(2*k.pause, longestReread); changed || !k.fails() {
+		k.pause = rereadFailed
+	}
+	k.read = time.Now()
 }
 
 // read looks at the kubeconfig. A connection whose kubeconfig is the same stays, and so does a refusal.
@@ -185,17 +205,19 @@ func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) e
 	name := key.Name + kubeconfigSuffix
 	kubeconfig, err := c.kubeconfig(ctx, key)
 	if apierrors.IsNotFound(err) {
+		had := k.read.IsZero() || k.close != nil
 		k.drop(&UnreachableError{Why: fmt.Sprintf("is not known: Secret %s with its kubeconfig does not exist", name)})
-		k.read = time.Now()
+		k.noteRead(had)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("get kubeconfig: %w", err)
 	}
-	k.read = time.Now()
 	digest := sha256.Sum256(kubeconfig)
 	_, refused := errors.AsType[*RefusedError](k.err)
-	if digest == k.digest && (k.close != nil || refused) {
+	same := digest == k.digest && (k.close != nil || refused)
+	k.noteRead(!same)
+	if same {
 		return nil
 	}
 	k.drop(nil)

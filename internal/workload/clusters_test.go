@@ -77,7 +77,7 @@ func TestReread(t *testing.T) {
 			t.Error("a refused kubeconfig that is the same was looked at again")
 		}
 		m.kubeconfig = text("https://127.0.0.1", ca)
-		later(rereadFailed)
+		later(2 * rereadFailed)
 		first := expect.Got(get())(t)
 		later(reread)
 		if same := expect.Got(get())(t); same != first {
