@@ -210,12 +210,13 @@ func TestSourcesAreReadOnce(t *testing.T) {
 		t.Errorf("it says %q", text)
 	}
 	roomChange(t, r, r.management, &app, func(s *corev1.Secret) { s.Data["b"] = []byte("y") })
+	r.clock = r.clock.Add(firstGap)
 	r.made(t)
 	count := map[string]int{}
 	for _, call := range r.calls {
 		count[call]++
 	}
-	// The bootstrap Secret, the Cluster's CA and two sources.
-	expect.Same(t, "reads of Secrets", 4, count["management get Secret"])
+	// The bootstrap Secret, the Cluster's CA, the source that was missing, and then two sources.
+	expect.Same(t, "reads of Secrets", 5, count["management get Secret"])
 	expect.Same(t, "reads of ConfigMaps", 2, count["management get ConfigMap"])
 }

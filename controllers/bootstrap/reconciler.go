@@ -76,6 +76,7 @@ type Reconciler struct {
 	TrustSecret time.Duration
 
 	secrets secretCache
+	gaps    gaps
 }
 
 // SetupWithManager registers the reconciler and the watches that wake it.

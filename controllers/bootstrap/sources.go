@@ -2,9 +2,13 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -13,11 +17,28 @@ import (
 )
 
 // readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to: each once, and no more of
-// them as soon as they have more than user data can carry.
+// them as soon as they have more than user data can carry. Where one is missing, only that is read until it is there.
 func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
+	if gap := r.gaps.of(f.config); gap.source.Name != "" {
+		if rest := gap.due.Sub(r.Now()); rest > 0 {
+			return lacks(gap.source, rest)
+		}
+		if err := r.readEach(ctx, f, gap.source); err != nil {
+			return err
+		}
+	}
+	if err := r.readEach(ctx, f, bootstrap.Sources(f.config.Spec)...); err != nil {
+		return err
+	}
+	r.gaps.close(f.config.UID)
+	return nil
+}
+
+// readEach reads sources of a config in their order.
+func (r *Reconciler) readEach(ctx context.Context, f *facts, sources ...bootstrap.Source) error {
 	f.sources = map[string][]byte{}
 	var read object // sources are sorted: those of an object follow each other
-	for _, source := range bootstrap.Sources(f.config.Spec) {
+	for _, source := range sources {
 		if !read.isFrom(source) {
 			var err error
 			if read, err = r.readObject(ctx, f.config.Namespace, source); err != nil {
@@ -26,8 +47,7 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 		}
 		data := read.data(source.Key)
 		if len(data) == 0 {
-			return phase.Lack(bootstrapv1.WaitingForSourcesReason,
-				"the config refers to the key %q of %s %s, which does not exist or is empty", source.Key, source.Kind, source.Name)
+			return lacks(source, r.gaps.open(f.config, source, r.Now()))
 		}
 		f.sources[source.String()] = data
 		if err := bootstrap.CheckSize(f.config.Spec, f.sources); err != nil {
@@ -35,6 +55,71 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 		}
 	}
 	return nil
+}
+
+func lacks(source bootstrap.Source, after time.Duration) error {
+	lack := phase.Lack(bootstrapv1.WaitingForSourcesReason,
+		"the config refers to the key %q of %s %s, which does not exist or is empty", source.Key, source.Kind, source.Name)
+	if stop, ok := errors.AsType[*phase.Stop](lack); ok {
+		stop.After = after
+	}
+	return lack
+}
+
+// firstGap is the time after which a missing source is read again. It doubles up to longestGap.
+const firstGap, longestGap = 5 * time.Second, 2 * time.Minute
+
+// gaps are the sources that were missing when a config was last looked at: a config may name many that are there beside one that
+// never comes, and each read is one of the manager's calls for everybody.
+type gaps struct {
+	mu    sync.Mutex
+	known map[types.UID]gap
+}
+
+// gap is one, for a generation of its config, with the time of the next read.
+type gap struct {
+	source     bootstrap.Source
+	generation int64
+	pause      time.Duration
+	due        time.Time
+}
+
+// of returns the one of a config that has not changed since.
+func (g *gaps) of(config *bootstrapv1.WindowsBootstrapConfig) gap {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known := g.known[config.UID]; known.generation == config.Generation {
+		return known
+	}
+	return gap{}
+}
+
+// open notes a missing source, and returns the time until the next read. A config that is gone is not asked about again: what is
+// long overdue goes.
+func (g *gaps) open(config *bootstrapv1.WindowsBootstrapConfig, source bootstrap.Source, now time.Time) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for uid, known := range g.known {
+		if now.Sub(known.due) > longestGap {
+			delete(g.known, uid)
+		}
+	}
+	next := gap{source: source, generation: config.Generation, pause: firstGap}
+	if known := g.known[config.UID]; known.source == source && known.generation == config.Generation {
+		next.pause = min(2*known.pause, longestGap)
+	}
+	next.due = now.Add(next.pause)
+	if g.known == nil {
+		g.known = map[types.UID]gap{}
+	}
+	g.known[config.UID] = next
+	return next.pause
+}
+
+func (g *gaps) close(config types.UID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.known, config)
 }
 
 // object is a Secret or ConfigMap that was read; it is empty if there is none.
