@@ -61,5 +61,5 @@ func TestOneMissingSource(t *testing.T) {
 	expect.OK(t, r.management.Create(t.Context(), secret("s63")))
 	r.clock = r.clock.Add(firstGap)
 	r.made(t)
-	expect.Same(t, "gaps that are kept", 0, len(r.gaps.known))
+	expect.Same(t, "gaps that are kept", 0, len(r.gaps.entries))
 }

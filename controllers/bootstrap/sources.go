@@ -19,7 +19,7 @@ import (
 // readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to: each once, and no more of
 // them as soon as they have more than user data can carry. Where one is missing, only that is read until it is there.
 func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
-	if gap := r.gaps.of(f.config); gap.source.Name != "" {
+	if gap := r.gaps.find(f.config); gap.source.Name != "" {
 		if rest := gap.due.Sub(r.Now()); rest > 0 {
 			return lacks(gap.source, rest)
 		}
@@ -30,7 +30,7 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 	if err := r.readEach(ctx, f, bootstrap.Sources(f.config.Spec)...); err != nil {
 		return err
 	}
-	r.gaps.close(f.config.UID)
+	r.gaps.forget(f.config.UID)
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (r *Reconciler) readEach(ctx context.Context, f *facts, sources ...bootstra
 		}
 		data := read.data(source.Key)
 		if len(data) == 0 {
-			return lacks(source, r.gaps.open(f.config, source, r.Now()))
+			return lacks(source, r.gaps.note(f.config, source, r.Now()))
 		}
 		f.sources[source.String()] = data
 		if err := bootstrap.CheckSize(f.config.Spec, f.sources); err != nil {
@@ -57,11 +57,11 @@ func (r *Reconciler) readEach(ctx context.Context, f *facts, sources ...bootstra
 	return nil
 }
 
-func lacks(source bootstrap.Source, after time.Duration) error {
+func lacks(source bootstrap.Source, wait time.Duration) error {
 	lack := phase.Lack(bootstrapv1.WaitingForSourcesReason,
 		"the config refers to the key %q of %s %s, which does not exist or is empty", source.Key, source.Kind, source.Name)
 	if stop, ok := errors.AsType[*phase.Stop](lack); ok {
-		stop.After = after
+		stop.After = wait
 	}
 	return lack
 }
@@ -72,8 +72,8 @@ const firstGap, longestGap = 5 * time.Second, 2 * time.Minute
 // gaps are the sources that were missing when a config was last looked at: a config may name many that are there beside one that
 // never comes, and each read is one of the manager's calls for everybody.
 type gaps struct {
-	mu    sync.Mutex
-	known map[types.UID]gap
+	mu      sync.Mutex
+	entries map[types.UID]gap
 }
 
 // gap is one, for a generation of its config, with the time of the next read.
@@ -84,42 +84,42 @@ type gap struct {
 	due        time.Time
 }
 
-// of returns the one of a config that has not changed since.
-func (g *gaps) of(config *bootstrapv1.WindowsBootstrapConfig) gap {
+// find returns the one of a config that has not changed since.
+func (g *gaps) find(config *bootstrapv1.WindowsBootstrapConfig) gap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if known := g.known[config.UID]; known.generation == config.Generation {
-		return known
+	if entry := g.entries[config.UID]; entry.generation == config.Generation {
+		return entry
 	}
 	return gap{}
 }
 
-// open notes a missing source, and returns the time until the next read. A config that is gone is not asked about again: what is
+// note remembers a source that is missing at an instant, and returns the time until the next read. A config that is gone is not asked about again: what is
 // long overdue goes.
-func (g *gaps) open(config *bootstrapv1.WindowsBootstrapConfig, source bootstrap.Source, now time.Time) time.Duration {
+func (g *gaps) note(config *bootstrapv1.WindowsBootstrapConfig, source bootstrap.Source, instant time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for uid, known := range g.known {
-		if now.Sub(known.due) > longestGap {
-			delete(g.known, uid)
+	for uid, entry := range g.entries {
+		if instant.Sub(entry.due) > longestGap {
+			delete(g.entries, uid)
 		}
 	}
-	next := gap{source: source, generation: config.Generation, pause: firstGap}
-	if known := g.known[config.UID]; known.source == source && known.generation == config.Generation {
-		next.pause = min(2*known.pause, longestGap)
+	fresh := gap{source: source, generation: config.Generation, pause: firstGap}
+	if entry := g.entries[config.UID]; entry.source == source && entry.generation == config.Generation {
+		fresh.pause = min(2*entry.pause, longestGap)
 	}
-	next.due = now.Add(next.pause)
-	if g.known == nil {
-		g.known = map[types.UID]gap{}
+	fresh.due = instant.Add(fresh.pause)
+	if g.entries == nil {
+		g.entries = map[types.UID]gap{}
 	}
-	g.known[config.UID] = next
-	return next.pause
+	g.entries[config.UID] = fresh
+	return fresh.pause
 }
 
-func (g *gaps) close(config types.UID) {
+func (g *gaps) forget(config types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.known, config)
+	delete(g.entries, config)
 }
 
 // object is a Secret or ConfigMap that was read; it is empty if there is none.

@@ -27,7 +27,8 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 		return nil, errors.New("--controllers is empty, so nothing would be reconciled; use infrastructure, bootstrap, or both " +
 			"with a comma between them")
 	}
-	return wanted, errors.Join(f.checkScope(), f.checkTimes(), f.checkLimits(), f.checkLease(), f.checkProfiler(), f.checkTookOver())
+	_, err := f.limits()
+	return wanted, errors.Join(f.checkScope(), f.checkTimes(), f.checkLimits(), f.checkLease(), f.checkProfiler(), f.checkTookOver(), err)
 }
 
 // checkScope refuses what selects no object, so that the manager would do nothing and be healthy.

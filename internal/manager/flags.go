@@ -27,6 +27,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 const managerName = "capwin-manager"
@@ -67,6 +68,7 @@ type managerFlags struct {
 	tokenTTL           time.Duration
 
 	tookOverFrom []string
+	tenants      []string
 
 	azureClouds     string
 	azureCloud      string
@@ -133,6 +135,9 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.tookOverFrom, "took-over-from", nil,
 		"UIDs of management clusters whose machines this one has taken over: a VM that one of them made is the machine's whose name "+
 			"it has written on it, without the bootstrap Secret that proves it otherwise; empty means none.")
+	fs.StringArrayVar(&f.tenants, "tenants", nil,
+		"Entries NAMESPACE:accounts=N,clusters=N: so many accounts at clouds (16) and connections to workload clusters (64) a "+
+			"namespace may have at a time; empty lifts none.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
 		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
 }
@@ -163,6 +168,15 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 		return azure.Provider{}, fmt.Errorf("--azure-identities: %w", err)
 	}
 	return hurried(p, azureSpeed)
+}
+
+// limits are those of --tenants.
+func (f *managerFlags) limits() (tenants.Limits, error) {
+	limits, err := tenants.Parse(f.tenants)
+	if err != nil {
+		return nil, fmt.Errorf("--tenants: %w", err)
+	}
+	return limits, nil
 }
 
 // tookOver are the management clusters of --took-over-from.

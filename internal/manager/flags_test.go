@@ -73,7 +73,9 @@ func TestFlagsAreChecked(t *testing.T) {
 			"set --leader-elect-namespace, or leave --leader-elect out if only one manager runs",
 		"--leader-elect --leader-elect-namespace=capwin-system": "",
 		"--profiler-address=localhost:6060":                     "",
-		"--took-over-from=":                                     "",
+		"--tenants=team:accounts=64,clusters=500":               "",
+		"--tenants=team":    `--tenants: "team" does not begin with the name of a namespace and a colon`,
+		"--took-over-from=": "",
 		"--took-over-from=11111111-2222-3333-4444-555555555555": "",
 		"--took-over-from=old-cluster": `--took-over-from="old-cluster" is not the UID of a ` +
 			"management cluster",

@@ -33,8 +33,12 @@ import (
 
 // addControllers wires the controllers: no other place knows all rooms by name.
 func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wanted map[string]bool) error {
+	limits, err := flags.limits()
+	if err != nil {
+		return err
+	}
 	clusters := &workload.Clusters{
-		Live: mgr.GetAPIReader(), QPS: flags.workloadQPS, Burst: flags.workloadBurst, UserAgent: managerName,
+		Live: mgr.GetAPIReader(), QPS: flags.workloadQPS, Burst: flags.workloadBurst, UserAgent: managerName, Limits: limits,
 	}
 	if err := mgr.Add(clusters); err != nil {
 		return fmt.Errorf("add workload clusters: %w", err)
@@ -81,7 +85,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		return err
 	}
 	changed := &wake.Pacer{Namespace: flags.namespace}
-	register := &accounts.Register{Changed: changed.Wake}
+	register := &accounts.Register{Changed: changed.Wake, Limits: clusters.Limits}
 	recorder := mgr.GetEventRecorder("windowsmachine")
 	lookout := &orphans.Lookout{
 		Client: mgr.GetClient(), Accounts: register, Events: recorder, Count: metrics.Orphans,

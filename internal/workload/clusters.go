@@ -3,14 +3,15 @@
 //
 //   - Nothing of the manager's leaves it: a kubeconfig may bring certificates, keys and tokens, and nothing that names a file, a
 //     program or a proxy of the manager's. One that does is a [RefusedError]. Redirects are not followed.
-//   - Only clusters that a caller asks for are connected to. A connection that no caller uses is closed.
+//   - Only clusters that a caller asks for are connected to. A connection that no caller uses is closed, and a namespace has as
+//     many as it may have: the one that was not used for the longest time is closed for one more.
 //   - No cluster holds its callers for longer than a few seconds, and one that fails answers with an [UnreachableError] at once
 //     until it is tried again. The clusters of one namespace hold a few callers at a time, however many they are. No answer may
 //     be larger than what we ask for needs.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one has just begun to fail. One that fails
 //     for longer is read more and more rarely.
 //   - The kubeconfigs of one namespace are read at a pace, however many clusters it has: the management cluster's API server
-//     answers the others, too.
+//     answers the rivals, too.
 //
 // Nothing is watched. What is cached serves for a few seconds: Nodes and cluster DNS; and for a minute whether
 // kubeadm's ConfigMaps exist, and DaemonSets for Windows.
@@ -22,7 +23,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +35,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 const (
@@ -55,6 +60,8 @@ type Clusters struct {
 	QPS       float32
 	Burst     int
 	UserAgent string
+	// Limits are how many clusters a namespace may be connected to.
+	Limits tenants.Limits
 
 	vetting  sync.Mutex
 	mu       sync.Mutex
@@ -129,6 +136,8 @@ type cluster struct {
 	sets                 reading[DaemonSets]
 
 	used time.Time // guarded by the lock of Clusters
+	// connected is whether there is a connection to close.
+	connected atomic.Bool
 
 	mu sync.Mutex
 	// read is when the kubeconfig was read, and digest what it was; pause is the one before the next read if it fails. err is why
@@ -161,21 +170,55 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 }
 
 func (c *Clusters) closeUnused(idle time.Duration) {
+	for _, found := range c.forgetUnused(idle) {
+		found.mu.Lock()
+		found.drop(nil)
+		found.mu.Unlock()
+	}
+}
+
+// forgetUnused takes out what no caller uses. Who closes it does not have the lock of Clusters: who reads a kubeconfig may wait
+// for that.
+func (c *Clusters) forgetUnused(idle time.Duration) (unused []*cluster) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	used := map[string]bool{}
 	for key, found := range c.clusters {
 		if time.Since(found.used) >= idle {
-			found.mu.Lock()
-			found.drop(nil)
-			found.mu.Unlock()
+			unused = append(unused, found)
 			delete(c.clusters, key)
+		} else {
+			used[key.Namespace] = true
 		}
 	}
-	used := map[string]bool{}
-	for key := range c.clusters {
-		used[key.Namespace] = true
-	}
 	maps.DeleteFunc(c.gates, func(namespace string, _ *gate) bool { return !used[namespace] })
+	return unused
+}
+
+// makeRoom closes connections of a namespace that has more than it may have, those first that were not used for the longest time.
+// One that is being read or made just now is left for the next time.
+func (c *Clusters) makeRoom(namespace string, newest *cluster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var rivals []*cluster
+	for key, k := range c.clusters {
+		if key.Namespace == namespace && k != newest && k.connected.Load() {
+			rivals = append(rivals, k)
+		}
+	}
+	excess := len(rivals) + 1 - c.Limits.Allowed(namespace, tenants.Clusters)
+	if excess <= 0 {
+		return
+	}
+	slices.SortFunc(rivals, func(a, b *cluster) int { return a.used.Compare(b.used) })
+	for _, k := range rivals {
+		if excess > 0 && k.mu.TryLock() {
+			k.drop(errUnread)
+			k.read = time.Time{}
+			k.mu.Unlock()
+			excess--
+		}
+	}
 }
 
 // errUnread is why a cluster has no connection until it is the turn of its kubeconfig.
@@ -205,9 +248,9 @@ func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) e
 	name := key.Name + kubeconfigSuffix
 	kubeconfig, err := c.kubeconfig(ctx, key)
 	if apierrors.IsNotFound(err) {
-		had := k.read.IsZero() || k.close != nil
+		first := k.read.IsZero() || k.close != nil
 		k.drop(&UnreachableError{Why: fmt.Sprintf("is not known: Secret %s with its kubeconfig does not exist", name)})
-		k.noteRead(had)
+		k.noteRead(first)
 		return nil
 	}
 	if err != nil {
@@ -215,14 +258,16 @@ func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) e
 	}
 	digest := sha256.Sum256(kubeconfig)
 	_, refused := errors.AsType[*RefusedError](k.err)
-	same := digest == k.digest && (k.close != nil || refused)
-	k.noteRead(!same)
-	if same {
+	unchanged := digest == k.digest && (k.close != nil || refused)
+	k.noteRead(!unchanged)
+	if unchanged {
 		return nil
 	}
 	k.drop(nil)
 	k.digest = digest
-	k.err = c.connect(kubeconfig, name, k)
+	if k.err = c.connect(kubeconfig, name, k); k.err == nil {
+		c.makeRoom(key.Namespace, k)
+	}
 	return nil
 }
 
@@ -241,6 +286,7 @@ func (c *Clusters) connect(kubeconfig []byte, secret string, k *cluster) error {
 	}
 	web, shut := c.httpClient(access, k)
 	k.close = shut
+	k.connected.Store(true)
 	k.line.retry()
 	k.api, k.rest, err = newClients(access.server, web, c.QPS, c.Burst)
 	return err
@@ -262,6 +308,7 @@ func (k *cluster) drop(err error) {
 	if k.close != nil {
 		k.close()
 	}
+	k.connected.Store(false)
 	k.api, k.rest, k.close, k.err = nil, nil, nil, err
 	k.nodes.forget()
 	k.linux.forget()

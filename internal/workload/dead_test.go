@@ -12,19 +12,22 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// limited is a management cluster that answers as often as the manager asks by default, and counts the reads of each namespace.
+// limited is a management cluster that answers as often as the manager asks by default, with one kubeconfig for all, and counts
+// the reads of each namespace.
 type limited struct {
 	client.Reader
-	limit flowcontrol.RateLimiter
+	limit      flowcontrol.RateLimiter
+	kubeconfig string
 
 	mu    sync.Mutex
 	reads map[string]int
 }
 
-// Get implements client.Reader: each kubeconfig names a server that is not there.
+// Get implements client.Reader.
 func (l *limited) Get(ctx context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	if err := l.limit.Wait(ctx); err != nil {
 		return err
@@ -33,9 +36,13 @@ func (l *limited) Get(ctx context.Context, key client.ObjectKey, o client.Object
 	defer l.mu.Unlock()
 	l.reads[key.Namespace]++
 	if secret, ok := o.(*corev1.Secret); ok {
-		secret.Data = map[string][]byte{"value": []byte("clusters: [")}
+		secret.Data = map[string][]byte{"value": []byte(l.kubeconfig)}
 	}
 	return nil
+}
+
+func newLimited(kubeconfig string) *limited {
+	return &limited{limit: flowcontrol.NewTokenBucketRateLimiter(100, 200), kubeconfig: kubeconfig, reads: map[string]int{}}
 }
 
 func (l *limited) readOf(namespace string) int {
@@ -48,7 +55,7 @@ func (l *limited) readOf(namespace string) int {
 // a read of another namespace waiting, and cost a tenth of the manager's calls at most.
 func TestDeadClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		live := &limited{limit: flowcontrol.NewTokenBucketRateLimiter(100, 200), reads: map[string]int{}}
+		live := newLimited("clusters: [")
 		c := &Clusters{Live: live}
 		ctx, end := context.WithCancel(t.Context())
 		var lookers sync.WaitGroup
@@ -93,4 +100,45 @@ func unread(c *Clusters) (n int) {
 		}
 	}
 	return n
+}
+
+// TestRoomForConnections: a namespace keeps as many connections as it may have, those that were used last. All of its clusters can
+// be reached, one after the other, and other namespaces lose nothing.
+func TestRoomForConnections(t *testing.T) {
+	ca := aCA(t)
+	synctest.Test(t, func(t *testing.T) {
+		lifted := expect.Got(tenants.Parse([]string{"lifted:clusters=100"}))(t)
+		c := &Clusters{Live: newLimited(text("https://127.0.0.1", ca)), Limits: lifted}
+		ask := func(namespace string, n int) {
+			t.Helper()
+			expect.Got(c.GetClient(t.Context(), client.ObjectKey{Namespace: namespace, Name: fmt.Sprint(n)}))(t)
+			later(time.Second)
+		}
+		ask("other", 0)
+		for i := range 100 {
+			ask("lifted", i)
+			ask("many", i)
+		}
+		expect.Same(t, "connections", map[string]int{"other": 1, "lifted": 100, "many": 64}, connections(c))
+		isOpen := func(n int) bool {
+			return c.clusters[client.ObjectKey{Namespace: "many", Name: fmt.Sprint(n)}].close != nil
+		}
+		expect.Same(t, "the ones that were used last are open", []bool{false, false, true, true},
+			[]bool{isOpen(0), isOpen(35), isOpen(36), isOpen(37)})
+		ask("many", 36)
+		ask("many", 0)
+		expect.Same(t, "the one not used for the longest time gave its place", []bool{true, false, true, false},
+			[]bool{isOpen(0), isOpen(35), isOpen(36), isOpen(37)})
+		expect.Same(t, "connections", map[string]int{"other": 1, "lifted": 100, "many": 64}, connections(c))
+	})
+}
+
+func connections(c *Clusters) map[string]int {
+	count := map[string]int{}
+	for key, k := range c.clusters {
+		if k.close != nil {
+			count[key.Namespace]++
+		}
+	}
+	return count
 }

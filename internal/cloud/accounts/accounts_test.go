@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -134,14 +135,17 @@ func TestUnused(t *testing.T) {
 	expect.Same(t, "Secrets that are known", 1, len(s.secrets))
 }
 
+// defaultLimit is how many accounts a namespace may open where nothing is lifted.
+var defaultLimit = tenants.Limits(nil).Allowed("any", tenants.Accounts)
+
 // TestLimit: a namespace cannot open more than its share, and takes nothing from another.
 func TestLimit(t *testing.T) {
 	s := newStage(t)
 	shared := s.get("other", "vcenter", "secret")
 	for range 3 { // it stays the same ones
-		for i := range 2 * MaxAccounts {
+		for i := range 2 * defaultLimit {
 			_, err := s.Get(fake.Provider{World: s.world}, key("greedy", fmt.Sprint(i)), password(fmt.Sprint(i)))
-			if i < MaxAccounts {
+			if i < defaultLimit {
 				expect.OK(t, err)
 				continue
 			}
@@ -154,16 +158,21 @@ func TestLimit(t *testing.T) {
 		t.Error("an account of another namespace is not shared")
 	}
 	s.get("other", "second", "second")
-	expect.Same(t, "accounts", MaxAccounts+2, s.accounts())
+	expect.Same(t, "accounts", defaultLimit+2, s.accounts())
 
 	// A second namespace that holds the same ones makes no room.
-	for i := range MaxAccounts {
+	for i := range defaultLimit {
 		s.get("helper", fmt.Sprint(i), fmt.Sprint(i))
 	}
 	_, err := s.Get(fake.Provider{World: s.world}, key("greedy", "more"), password("more"))
 	cloudtest.WantError(t, err, cloud.Exhausted, infrav1.TooManyAccountsReason)
 	s.gone("greedy", "0")
 	s.get("greedy", "more", "more")
+
+	s.Limits = expect.Got(tenants.Parse([]string{"greedy:accounts=17"}))(t)
+	s.get("greedy", "lifted", "lifted")
+	_, err = s.Get(fake.Provider{World: s.world}, key("greedy", "beyond"), password("beyond"))
+	expect.Says(t, "one too many", err, "already use 17 cloud accounts")
 }
 
 // slow is a cloud whose session does not end before it may.
@@ -192,9 +201,9 @@ func TestRotation(t *testing.T) {
 	s := newStage(t)
 	end := make(chan struct{})
 	p := slowProvider{fake.Provider{World: s.world}, end}
-	for i := range 10 * MaxAccounts {
+	for i := range 10 * defaultLimit {
 		_, err := s.Get(p, key("a", "secret"), password(fmt.Sprint(i)))
-		if i < 2*MaxAccounts {
+		if i < 2*defaultLimit {
 			expect.OK(t, err)
 			continue
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// An account is named by the Secret, NAMESPACE/NAME, that has used it for the longest time, as in the logs. MaxAccounts bounds
-// how many a namespace has.
+// An account is named by the Secret, NAMESPACE/NAME, that has used it for the longest time, as in the logs. A namespace
+// has as many as it may have.
 var (
 	openDesc = prometheus.NewDesc("capwin_cloud_accounts", "Open accounts at clouds.", nil, nil)
 

@@ -3,7 +3,7 @@
 //   - Get returns the account of a Secret. All Secrets whose credentials mean the same principal at the same endpoint share one,
 //     in all namespaces: one session, one list of VMs, one back-off. Other keys of a Secret do not matter. A Secret that names
 //     the same user with another password has another account, and sees nothing of the first.
-//   - A namespace opens at most MaxAccounts; an account that it shares counts where it was opened. One more is an error with the
+//   - A namespace opens as many as it may have; an account that it shares counts where it was opened. One more is an error with the
 //     reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account. Those that
 //     are still being closed count, too, so that none can be opened and left without end.
 //   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone reports that it does
@@ -28,12 +28,10 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 const (
-	// MaxAccounts is how many accounts a namespace may open.
-	MaxAccounts = 16
-
 	// KeepUnused is how long an unused Secret keeps its account. It is longer than the longest time between two
 	// looks at a machine, the sync period of ten minutes.
 	KeepUnused = 30 * time.Minute
@@ -48,6 +46,8 @@ type Register struct {
 	Changed func(...cloud.Key)
 	// Now is the clock; nil is that of the computer.
 	Now func() time.Time
+	// Limits are how many accounts a namespace may open.
+	Limits tenants.Limits
 
 	mu      sync.Mutex
 	open    map[principal]*account
@@ -150,14 +150,15 @@ func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id princi
 
 // connect opens an account for a namespace, if it may open one more.
 func (r *Register) connect(p cloud.Provider, id principal, namespace string, credentials map[string][]byte) (*account, error) {
-	count := r.countOf(namespace)
-	if count >= MaxAccounts {
+	count, limit := r.countOf(namespace), r.Limits.Allowed(namespace, tenants.Accounts)
+	if count >= limit {
 		return nil, cloud.Errorf(cloud.Exhausted, infrav1.TooManyAccountsReason,
 			"the machines of namespace %s already use %d cloud accounts, and more are not opened for one namespace; let identityRef of "+
-				"its machines name fewer Secrets, or delete machines: an account that no machine uses is closed after %d minutes",
-			namespace, MaxAccounts, int(KeepUnused.Minutes()))
+				"its machines name fewer Secrets, or delete machines: an account that no machine uses is closed after %d minutes; who "+
+				"operates the manager may allow more by --tenants",
+			namespace, limit, int(KeepUnused.Minutes()))
 	}
-	if count+r.closing[namespace] >= 2*MaxAccounts {
+	if count+r.closing[namespace] >= 2*limit {
 		return nil, cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
 			"%d accounts that the machines of namespace %s used before are still being closed, because their servers do not answer; the "+
 				"controller tries again", r.closing[namespace], namespace)

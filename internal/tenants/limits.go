@@ -1,0 +1,74 @@
+// Package tenants has how much of the managers one namespace may have at a time, so that nobody takes them from the others. Each
+// count has a number that suits a namespace with hundreds of machines, and an operator may lift it for one that has more.
+package tenants
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Kind is what is counted.
+type Kind string
+
+const (
+	// Accounts are those at clouds that the namespace opens.
+	Accounts Kind = "accounts"
+	// Clusters are the workload clusters to which a connection is kept.
+	Clusters Kind = "clusters"
+)
+
+// shipped is what a namespace may have where nothing is lifted, and highest what it may be lifted to.
+var shipped = map[Kind]int{Accounts: 16, Clusters: 64}
+
+const highest = 10_000
+
+// Limits are what namespaces may have where it differs from what all may have. The zero value lifts nothing.
+type Limits map[string]map[Kind]int
+
+// Parse reads entries NAMESPACE:WHAT=NUMBER, of which one with commas may have several.
+func Parse(entries []string) (Limits, error) {
+	limits := Limits{}
+	for _, entry := range entries {
+		namespace, counts, ok := strings.Cut(entry, ":")
+		if problems := validation.IsDNS1123Label(namespace); !ok || len(problems) > 0 {
+			return nil, fmt.Errorf("%q does not begin with the name of a namespace and a colon; write it as team:accounts=64", entry)
+		}
+		if limits[namespace] == nil {
+			limits[namespace] = map[Kind]int{}
+		}
+		for count := range strings.SplitSeq(counts, ",") {
+			if err := limits.add(namespace, count); err != nil {
+				return nil, fmt.Errorf("%q: %w", entry, err)
+			}
+		}
+	}
+	return limits, nil
+}
+
+func (l Limits) add(namespace, count string) error {
+	name, text, _ := strings.Cut(count, "=")
+	kind := Kind(name)
+	if shipped[kind] == 0 {
+		return fmt.Errorf("%q is not counted; use one of %v", name, slices.Sorted(maps.Keys(shipped)))
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 || number > highest {
+		return fmt.Errorf("%s=%s is not a number from 1 to %d", name, text, highest)
+	}
+	if l[namespace][kind] != 0 {
+		return fmt.Errorf("%s of namespace %s is there twice", name, namespace)
+	}
+	l[namespace][kind] = number
+	return nil
+}
+
+// Allowed is how many a namespace may have.
+func (l Limits) Allowed(namespace string, kind Kind) int {
+	return cmp.Or(l[namespace][kind], shipped[kind])
+}
