@@ -94,8 +94,8 @@ func (g *gaps) find(config *bootstrapv1.WindowsBootstrapConfig) gap {
 	return gap{}
 }
 
-// note remembers a source that is missing at an instant, and returns the time until the next read. A config that is gone is not asked about again: what is
-// long overdue goes.
+// note remembers a source that is missing at an instant, and returns the time until the next read. A config that is gone is not
+// asked about again: what is long overdue goes.
 func (g *gaps) note(config *bootstrapv1.WindowsBootstrapConfig, source bootstrap.Source, instant time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

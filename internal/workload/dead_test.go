@@ -102,8 +102,8 @@ func unread(c *Clusters) (n int) {
 	return n
 }
 
-// TestRoomForConnections: a namespace keeps as many connections as it may have, those that were used last. All of its clusters can
-// be reached, one after the other, and other namespaces lose nothing.
+// TestRoomForConnections: a namespace keeps as many connections as it may have, those that were used last. All of its clusters
+// can be reached, one after the other, and other namespaces lose nothing.
 func TestRoomForConnections(t *testing.T) {
 	ca := aCA(t)
 	synctest.Test(t, func(t *testing.T) {
