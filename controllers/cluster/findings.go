@@ -115,7 +115,7 @@ func (f *Findings) Look(ctx context.Context, v *Visit) error {
 		}
 	}
 	v.LookAgain(findAgain - v.Now.Sub(f.read))
-	next, pending := f.reported.Next()
+	next, pending := f.reported.Next(func(wanted int) int { return v.r.pace.Take(v.Key.Namespace, wanted, v.Now) })
 	for _, finding := range next {
 		log.Info("A workload cluster has something wrong with its placement", "finding", findings.NameOf(finding),
 			"why", cloud.Clean(finding.Why, findings.MaxNote))

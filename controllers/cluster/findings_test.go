@@ -20,6 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/policies"
 	objects "github.com/capwin/cluster-api-provider-windows/internal/policies"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -103,6 +104,19 @@ func TestFindings(t *testing.T) {
 	s.after(t, 1)
 	expect.Same(t, "events of the same", nothing, s.tells())
 	expect.Same(t, "the metric once all are mended", 0, s.counts["PodsLand"])
+}
+
+// TestEventsOfNamespace: findings wait while the events of other Clusters of the namespace have used its minute. None is lost.
+func TestEventsOfNamespace(t *testing.T) {
+	s := newFindingStage(t, nodeOf("win-0", "windows"))
+	s.lists.objects[daemonSetsPath] = []client.Object{proxySet(), agent("a"), agent("b")}
+	expect.Same(t, "events of others", tenants.EventsPerMinute-1, s.pace.Take(prod.Namespace, tenants.EventsPerMinute-1, s.clock))
+	s.after(t, 0)
+	expect.Same(t, "events at once", 1, len(s.tells()))
+	s.after(t, reportAgain)
+	expect.Same(t, "events a minute later", 1, len(s.tells()))
+	s.after(t, reportAgain)
+	expect.Same(t, "events after that", nothing, s.tells())
 }
 
 // TestFirstMachine: a workload that would come to the first Windows Node is known before that joins.

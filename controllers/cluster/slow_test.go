@@ -112,6 +112,54 @@ func TestSlowNeighbours(t *testing.T) {
 	}
 }
 
+// TestBusyNeighbours: the looks at a thousand Clusters of one namespace, each of which costs ten seconds of a processor and is
+// due again each minute, take a quarter of a processor, and each Cluster gets one. A look at another namespace's is not late.
+func TestBusyNeighbours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const cost, lasts = 10 * time.Second, 12 * time.Hour
+		s := newStage(t, slowClusters(1000)...)
+		looks := map[client.ObjectKey]int{}
+		s.Now, s.Workload = time.Now, reachFunc(func(key client.ObjectKey) (client.Client, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			looks[key]++
+			return nil, errors.New("not now")
+		})
+		s.meter.Work = func(look func()) time.Duration {
+			look()
+			select {
+			case <-time.After(cost):
+			case <-t.Context().Done():
+			}
+			return cost
+		}
+		s.runs(t)
+		<-time.After(lasts)
+		synctest.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		busy := 0
+		for key, n := range looks {
+			if key.Namespace == hostile {
+				busy += n
+			}
+		}
+		most := int(float64(lasts/cost)*0.25) + atOnce + 2 // looks that had begun when the share was used up are ended
+		t.Logf("%d looks at a busy namespace's Clusters in %s, and %d at the other one's", busy, lasts, looks[prod])
+		expect.Same(t, "the busy namespace has its share and no more", true, busy > most*9/10 && busy <= most)
+		expect.Same(t, "Clusters that were looked at", 1001, len(looks))
+		expect.Same(t, "the other one is looked at each minute", true, looks[prod] >= int(lasts/(retryDelay+2*cost)))
+	})
+}
+
+// reachFunc reaches workload clusters by a function.
+type reachFunc func(client.ObjectKey) (client.Client, error)
+
+// GetClient implements Workload.
+func (f reachFunc) GetClient(_ context.Context, cluster client.ObjectKey) (client.Client, error) {
+	return f(cluster)
+}
+
 func slowClusters(count int) (all []client.Object) {
 	for i := range count {
 		c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: hostile, Name: fmt.Sprint("c", i)}}

@@ -28,7 +28,8 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 			"with a comma between them")
 	}
 	_, err := f.limits()
-	return wanted, errors.Join(f.checkScope(), f.checkTimes(), f.checkLimits(), f.checkLease(), f.checkProfiler(), f.checkTookOver(), err)
+	return wanted, errors.Join(
+		f.checkScope(), f.checkTimes(), f.checkLimits(), f.checkLease(), f.checkProfiler(), f.checkTookOver(), err)
 }
 
 // checkScope refuses what selects no object, so that the manager would do nothing and be healthy.

@@ -134,7 +134,7 @@ var rooms = []room{
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/cluster", may: []string{
 		"api", "bootstrap", "controllers/cluster", "controllers/owner", "internal/apiserver", "internal/cloud", "internal/collect",
-		"internal/placement", "internal/policies", "internal/turns", "internal/workload",
+		"internal/placement", "internal/policies", "internal/tenants", "internal/turns", "internal/workload",
 	}},
 	{folder: "controllers/cluster/keep", may: []string{"internal/cloud"}},
 	{folder: "controllers/cluster/guests", may: []string{"bootstrap", "controllers/cluster/keep", "internal/cloud"}},

@@ -54,9 +54,10 @@ func (r *Record) Take(found []placement.Finding) (counts map[placement.Problem]i
 	return counts, gone
 }
 
-// Next returns as many findings as a minute has room for, which are reported from then on, and whether there are more.
-func (r *Record) Next() (batch []placement.Finding, pending bool) {
-	n := min(AtOnce, len(r.pending))
+// Next returns as many findings as a minute has room for, which are reported from then on, and whether there are more. Take
+// returns for how many of those there is room beside what others report.
+func (r *Record) Next(take func(wanted int) int) (batch []placement.Finding, pending bool) {
+	n := take(min(AtOnce, len(r.pending)))
 	if batch, r.pending = r.pending[:n], r.pending[n:]; len(r.pending) == 0 {
 		r.pending = nil // their texts need not be kept
 	}

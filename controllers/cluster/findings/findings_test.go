@@ -25,7 +25,7 @@ func landing(name string) placement.Finding {
 // reading is one with findings, of which people learn the next ones.
 func (r *Record) reading(found ...placement.Finding) (learnt, landing int, gone []string) {
 	counts, gone := r.Take(found)
-	next, _ := r.Next()
+	next, _ := r.Next(func(wanted int) int { return wanted })
 	return len(next), counts[placement.PodsLand], gone
 }
 
@@ -70,21 +70,21 @@ func TestMany(t *testing.T) {
 		n    int
 		more bool
 	}{{AtOnce, true}, {AtOnce, true}, {1, false}, {0, false}} {
-		next, more := r.Next()
+		next, more := r.Next(func(wanted int) int { return wanted })
 		expect.Same(t, "those of a minute", []any{want.n, want.more}, []any{len(next), more})
 	}
 	for range 2 {
 		_, gone := r.Take(many)
-		next, more := r.Next()
+		next, more := r.Next(func(wanted int) int { return wanted })
 		expect.Same(t, "those of another reading", []any{0, 0, false}, []any{len(gone), len(next), more})
 	}
 	var other Record
 	other.Take(many)
-	other.Next()
+	other.Next(func(wanted int) int { return wanted })
 	_, gone := other.Take(nil)
 	expect.Same(t, "gone", AtOnce, len(gone))
 	expect.Same(t, "they are in order", true, slices.IsSorted(gone))
-	_, more := other.Next()
+	_, more := other.Next(func(wanted int) int { return wanted })
 	expect.Same(t, "more of what is gone", false, more)
 }
 

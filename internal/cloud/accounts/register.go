@@ -3,9 +3,9 @@
 //   - Get returns the account of a Secret. All Secrets whose credentials mean the same principal at the same endpoint share one,
 //     in all namespaces: one session, one list of VMs, one back-off. Other keys of a Secret do not matter. A Secret that names
 //     the same user with another password has another account, and sees nothing of the first.
-//   - A namespace opens as many as it may have; an account that it shares counts where it was opened. One more is an error with the
-//     reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account. Those that
-//     are still being closed count, too, so that none can be opened and left without end.
+//   - A namespace opens as many as it may have; an account that it shares counts where it was opened. One more is an error with
+//     the reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account. Those
+//     that are still being closed count, too, so that none can be opened and left without end.
 //   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone reports that it does
 //     not exist, and when it was not used for KeepUnused. Scrapes collect from the Register how the open ones fare.
 //   - Each account is watched for as long as it is open. A key that it sends goes to Changed if its namespace has a Secret of the
