@@ -78,7 +78,7 @@ func (c Candidate) cloudProvider() string {
 			"/etc/kubernetes/azure.json of the control plane's machines or Secret kube-system/azure-cloud-provider"
 		brings = "HelmChartProxy %s-azure-ccm of the management cluster brings both"
 	}
-	if c.Cluster.Labels["capwin.io/cloud"] == provider { // which the flavors write
+	if c.Cluster.Labels[infrav1.CloudLabel] == provider { // which the flavors write
 		reads += "; " + fmt.Sprintf(brings, client.ObjectKeyFromObject(c.Cluster))
 	}
 	return reads

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -27,7 +26,7 @@ func (r *Reconciler) quoteConsole(ctx context.Context, f *facts) {
 		return
 	}
 	lines, err := console.LastWords(ctx, r.cloudMachine(f))
-	if wait, ok := errors.AsType[*cloud.Error](err); ok && wait.Kind == cloud.Later {
+	if cloud.IsLater(err) {
 		return // nothing was asked; the next look asks
 	}
 	r.consoles.markRead(f)

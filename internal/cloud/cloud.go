@@ -84,6 +84,9 @@ type Health struct {
 
 // Provider is one kind of cloud. Only main.go and the clusterctl plugin know all kinds by name.
 type Provider interface {
+	// Name is one of those in the API, and MUST be a constant.
+	Name() string
+
 	// Identify returns the identity of the machine's VM. It MUST be pure, and it MUST NOT give two machines the same answer. Once
 	// spec.providerID holds the answer, it MUST always give that answer again.
 	Identify(m *infrav1.WindowsMachine) (Identity, error)

@@ -56,6 +56,31 @@ func Missing(field string) *Error {
 			"and use that in the MachineDeployment, which then replaces its machines", field)
 }
 
+// NoSpec is the error about a machine without the part of its spec for a cloud, which may have been taken out of it.
+func NoSpec(field string) *Error {
+	return Errorf(Invalid, infrav1.SpecInvalidReason, "%s is missing: add it to say where and how to make the VM", field)
+}
+
+// NameTaken is the error about a foreign object, such as a VM, that has the name which the machine needs at a place in the cloud.
+// The remedy is what to do with that object.
+func NameTaken(place, kind, name, remedy string) *Error {
+	return Errorf(Invalid, infrav1.NameTakenReason,
+		"%s already has a %s named %q that does not belong to this machine: %s, or delete the Machine so that a new one gets another "+
+			"name", place, kind, name, remedy)
+}
+
+// LaterIn is the error of a cloud that was not asked, with the reason. The machine looks again after the pause, or once its key
+// comes.
+func LaterIn(pause time.Duration, message string) *Error {
+	return &Error{Kind: Later, Message: message, After: pause}
+}
+
+// IsLater reports whether a cloud was not asked.
+func IsLater(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Kind == Later
+}
+
 // Error returns the sentence for people.
 func (e *Error) Error() string { return e.Message }
 

@@ -20,6 +20,11 @@ type Marked struct {
 	Cluster    ClusterMark
 }
 
+// Of reports whether the marks are those of a machine. Some clouds show more that has to agree.
+func (m Marked) Of(machine Machine) bool {
+	return m.Key == machine.Key && m.ProviderID != "" && m.ProviderID == machine.ProviderID
+}
+
 // ClusterMark names the Cluster of a machine, in the machine's namespace, to show whose a VM was once its machine is gone.
 // Another installation may have a Cluster of the same name, but none of the same UID.
 type ClusterMark struct {

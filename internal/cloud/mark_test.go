@@ -43,3 +43,26 @@ func TestMarkOf(t *testing.T) {
 		t.Errorf("MarkOf(nil) = %q", got)
 	}
 }
+
+// TestMarkedOf: name, namespace and ID have to agree, and no ID is that of no machine.
+func TestMarkedOf(t *testing.T) {
+	key := Key{Namespace: "team", Name: "blue"}
+	machine := Machine{Key: key, Identity: Identity{ProviderID: "test://1"}}
+	for name, c := range map[string]struct {
+		mark Marked
+		m    Machine
+		want bool
+	}{
+		"its own":             {Marked{Key: key, ProviderID: "test://1", Name: "renamed"}, machine, true},
+		"of another name":     {Marked{Key: Key{Namespace: "team", Name: "red"}, ProviderID: "test://1"}, machine, false},
+		"of another tenant":   {Marked{Key: Key{Namespace: "other", Name: "blue"}, ProviderID: "test://1"}, machine, false},
+		"of another VM":       {Marked{Key: key, ProviderID: "test://2"}, machine, false},
+		"without an ID":       {Marked{Key: key}, machine, false},
+		"neither has an ID":   {Marked{Key: key}, Machine{Key: key}, false},
+		"no mark, no machine": {Marked{}, Machine{}, false},
+	} {
+		if got := c.mark.Of(c.m); got != c.want {
+			t.Errorf("%s: Of = %v", name, got)
+		}
+	}
+}

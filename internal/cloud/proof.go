@@ -95,8 +95,8 @@ type Record struct {
 	Azure   infrav1.AzureRecord
 }
 
-// At is what of a record counts at a server: what another one gave is as if it were not there.
-func (r Record) At(server string) Record {
+// GivenBy is what of a record counts at a server: what another one gave is as if it were not there.
+func (r Record) GivenBy(server string) Record {
 	if server == "" || r.VSphere.Server != server {
 		r.VSphere = infrav1.VSphereRecord{}
 	}

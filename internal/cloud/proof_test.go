@@ -64,11 +64,11 @@ func TestRecordAt(t *testing.T) {
 		VSphere: infrav1.VSphereRecord{Server: "one", Reference: "vm-1", Deletion: infrav1.DeletionAccepted},
 		Azure:   infrav1.AzureRecord{Server: "one", VMID: "id"},
 	}
-	expect.Same(t, "there", record, record.At("one"))
-	expect.Same(t, "elsewhere", Record{}, record.At("two"))
-	expect.Same(t, "nowhere", Record{}, record.At(""))
-	expect.Same(t, "neither is known", Record{}, Record{Azure: infrav1.AzureRecord{VMID: "id"}}.At(""))
-	expect.Same(t, "of a record without a server", Record{}, Record{Azure: infrav1.AzureRecord{VMID: "id"}}.At("one"))
+	expect.Same(t, "there", record, record.GivenBy("one"))
+	expect.Same(t, "elsewhere", Record{}, record.GivenBy("two"))
+	expect.Same(t, "nowhere", Record{}, record.GivenBy(""))
+	expect.Same(t, "neither is known", Record{}, Record{Azure: infrav1.AzureRecord{VMID: "id"}}.GivenBy(""))
+	expect.Same(t, "of a record without a server", Record{}, Record{Azure: infrav1.AzureRecord{VMID: "id"}}.GivenBy("one"))
 }
 
 // TestMachineID: a machine is told apart by each of its names, its UID and its identity.

@@ -37,12 +37,12 @@ type checked struct {
 
 var supported = []checked{
 	{
-		name: "vsphere", people: "vCenter", provider: vsphere.Provider{},
+		name: infrav1.CloudVSphere, people: "vCenter", provider: vsphere.Provider{},
 		uses:   func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
 		gather: gatherVSphere, inspect: inspectVSphere,
 	},
 	{
-		name: "azure", people: "Azure", provider: azure.Provider{},
+		name: infrav1.CloudAzure, people: "Azure", provider: azure.Provider{},
 		uses:   func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
 		gather: gatherAzure, inspect: inspectAzure,
 	},

@@ -58,8 +58,8 @@ func (s Subject) ofAKS(ref clusterv1.ContractVersionedObjectReference) string {
 
 // The clouds, as in a spec and in sentences.
 const (
-	azure, inAzure     = "azure", "Azure"
-	vSphere, onVSphere = "vsphere", "vSphere"
+	azure, inAzure     = infrav1.CloudAzure, "Azure"
+	vSphere, onVSphere = infrav1.CloudVSphere, "vSphere"
 )
 
 // cloudOf is where a kind of infrastructure is.

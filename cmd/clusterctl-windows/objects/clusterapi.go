@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capilabels "sigs.k8s.io/cluster-api/util/labels"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
 // These refuse what Cluster API's validating webhooks refuse of a new object (cluster-api v1.14.2, core/webhooks/admission), with
@@ -99,8 +101,8 @@ func refuseName(name string) (refused field.ErrorList) {
 // refuseLongName refuses what our own policy refuses of the Clusters of the flavors: config/infrastructure/windows_clusters.yaml.
 // The bootstrap checks their CIDRs in the same way.
 func refuseLongName(c *clusterv1.Cluster) field.ErrorList {
-	cloud, ofFlavor := c.Labels["capwin.io/cloud"]
-	longest := map[bool]int{true: 44, false: 51}[cloud == "azure"]
+	cloud, ofFlavor := c.Labels[infrav1.CloudLabel]
+	longest := map[bool]int{true: 44, false: 51}[cloud == infrav1.CloudAzure]
 	if !ofFlavor || len(c.Name) <= longest || ptr.Deref(c.Spec.Paused, false) {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
 // meant guesses what a user meant by a field that does not exist. isKnown is true if the field's name is known, here or
@@ -140,7 +142,9 @@ func (k *kindRules) placesOf(name string) []string {
 
 // otherCloud returns the cloud that has the field, if that is not the one whose spec the field is in.
 func otherCloud(path string, places []string) string {
-	for cloud, foreignCloud := range map[string]string{"vsphere": "azure", "azure": "vsphere"} {
+	for cloud, foreignCloud := range map[string]string{
+		infrav1.CloudVSphere: infrav1.CloudAzure, infrav1.CloudAzure: infrav1.CloudVSphere,
+	} {
 		if !strings.Contains(path, "spec."+cloud+".") {
 			continue
 		}

@@ -1,7 +1,6 @@
 package accounts
 
 import (
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,8 +55,7 @@ func (r *Register) shown() []shown {
 	var accounts []shown
 	for _, a := range r.open {
 		first := a.first()
-		kind, _, _ := strings.Cut(first.kind, ".") // the package of a cloud is named as it
-		accounts = append(accounts, shown{a.cloud, []string{kind, first.secret.String()}})
+		accounts = append(accounts, shown{a.cloud, []string{first.kind, first.secret.String()}})
 	}
 	return accounts
 }

@@ -53,19 +53,19 @@ func TestMetrics(t *testing.T) {
 	expect.Got(s.Get(p, key("a", "second"), password("secret")))(t) // shares it
 	scraped(t, s.Register, scrape.Samples{
 		"capwin_cloud_accounts": 1,
-		`capwin_cloud_account_broken{account="b/first",cloud="accounts"}`:                  0,
-		`capwin_cloud_account_heard_timestamp_seconds{account="b/first",cloud="accounts"}`: 0,
-		`capwin_cloud_account_sessions{account="b/first",cloud="accounts"}`:                0,
-		`capwin_cloud_account_synced{account="b/first",cloud="accounts"}`:                  0,
+		`capwin_cloud_account_broken{account="b/first",cloud="azure"}`:                  0,
+		`capwin_cloud_account_heard_timestamp_seconds{account="b/first",cloud="azure"}`: 0,
+		`capwin_cloud_account_sessions{account="b/first",cloud="azure"}`:                0,
+		`capwin_cloud_account_synced{account="b/first",cloud="azure"}`:                  0,
 	})
 	*health = cloud.Health{Sessions: 1, Synced: true, Broken: true, Heard: time.UnixMilli(1_700_000_000_250)}
 	s.Gone(p, key("b", "first"))
 	scraped(t, s.Register, scrape.Samples{
 		"capwin_cloud_accounts": 1,
-		`capwin_cloud_account_broken{account="a/second",cloud="accounts"}`:                  1,
-		`capwin_cloud_account_heard_timestamp_seconds{account="a/second",cloud="accounts"}`: 1_700_000_000.25,
-		`capwin_cloud_account_sessions{account="a/second",cloud="accounts"}`:                1,
-		`capwin_cloud_account_synced{account="a/second",cloud="accounts"}`:                  1,
+		`capwin_cloud_account_broken{account="a/second",cloud="azure"}`:                  1,
+		`capwin_cloud_account_heard_timestamp_seconds{account="a/second",cloud="azure"}`: 1_700_000_000.25,
+		`capwin_cloud_account_sessions{account="a/second",cloud="azure"}`:                1,
+		`capwin_cloud_account_synced{account="a/second",cloud="azure"}`:                  1,
 	})
 	s.end()
 	scraped(t, s.Register, scrape.Samples{"capwin_cloud_accounts": 0})

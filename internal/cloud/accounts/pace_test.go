@@ -91,7 +91,7 @@ func TestLeft(t *testing.T) {
 	s.get("b", "secret", "secret")
 	s.gone("b", "secret")
 	s.mu.Lock()
-	a := s.secrets[secretOf{kindOf(fake.Provider{}), key("a", "secret")}]
+	a := s.secrets[secretOf{fake.Provider{}.Name(), key("a", "secret")}]
 	s.mu.Unlock()
 	expect.Same(t, "a has the account", true, len(a.served([]cloud.Key{key("a", "m"), {}})) == 1)
 	expect.Same(t, "b has it", false, len(a.served([]cloud.Key{key("b", "m")})) == 1)

@@ -102,7 +102,7 @@ func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[strin
 	if r.ctx == nil || r.ctx.Err() != nil {
 		return nil, cloud.Errorf(cloud.Transient, "", "the manager is starting or stopping")
 	}
-	holder := secretOf{kindOf(p), secret}
+	holder := secretOf{p.Name(), secret}
 	id := r.principalOf(holder.kind, digest)
 	current := r.secrets[holder]
 	if current != nil && (err != nil || current.id != id) {
@@ -125,7 +125,7 @@ func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[strin
 func (r *Register) Gone(p cloud.Provider, secret cloud.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.release(secretOf{kindOf(p), secret})
+	r.release(secretOf{p.Name(), secret})
 }
 
 // Sweep closes the accounts of Secrets that were not used for KeepUnused. Start calls it.
@@ -138,8 +138,6 @@ func (r *Register) Sweep() {
 		}
 	}
 }
-
-func kindOf(p cloud.Provider) string { return fmt.Sprintf("%T", p) }
 
 func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id principal) {
 	sum := hmac.New(sha256.New, r.salt)

@@ -204,7 +204,7 @@ func (a *account) firstList(ctx context.Context, s *lists.Scope) error {
 	}
 	a.pollPowers(ctx, s.Power)
 	if s.AwaitsPowers() {
-		return &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of power states", After: time.Second}
+		return cloud.LaterIn(time.Second, "waiting for Azure's list of power states")
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (a *account) create(ctx context.Context, m cloud.Machine, target place, cho
 	}
 	sent := a.now()
 	answer := a.calls.CreateVM(ctx, target.vm, write)
-	if _, waits := calls.AsLater(answer.Err()); waits || answer.Unsent != nil {
+	if cloud.IsLater(answer.Err()) || answer.Unsent != nil {
 		return true, answer.Err()
 	}
 	answer = a.waitWhileUnready(m, answer)
@@ -317,7 +317,7 @@ func (a *account) retreat(ctx context.Context, m cloud.Machine, target place) er
 func (a *account) remove(ctx context.Context, m cloud.Machine, target place) error {
 	sent := a.now()
 	answer := a.calls.DeleteVM(ctx, target.vm)
-	if _, waits := calls.AsLater(answer.Err()); waits {
+	if cloud.IsLater(answer.Err()) {
 		return answer.Err()
 	}
 	del := next.Delete{Sent: sent, Accepted: answer.Status == http.StatusAccepted}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
@@ -67,7 +66,7 @@ func TestRefusedRemovalIsTold(t *testing.T) {
 		s.live(a, 30*time.Second)
 		if _, err := a.Delete(t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
 			t.Fatal("nothing is left")
-		} else if _, waits := calls.AsLater(err); err != nil && !waits {
+		} else if err != nil && !cloud.IsLater(err) {
 			return
 		}
 	}

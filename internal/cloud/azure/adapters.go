@@ -111,7 +111,7 @@ func (a *account) makeAdapters(ctx context.Context, m cloud.Machine, target plac
 }
 
 func waitForAdapters() *cloud.Error {
-	return &cloud.Error{Kind: cloud.Later, Message: "waiting until Azure has made the adapters of the VM", After: adapterTime}
+	return cloud.LaterIn(adapterTime, "waiting until Azure has made the adapters of the VM")
 }
 
 // waitWhileUnready makes an error into a wait while Azure works on adapters that were just asked for, whichever part of Azure
@@ -205,7 +205,7 @@ func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID,
 	if create && answer.Effect() != fault.Unready {
 		a.dropAdapter(m, id) // a refusal makes nothing; but one that Azure works on is there, for another process asked for it
 	}
-	if _, waits := calls.AsLater(answer.Err()); waits {
+	if cloud.IsLater(answer.Err()) {
 		return answer.Err()
 	}
 	if answer.Effect() == fault.Taken {
@@ -297,9 +297,7 @@ func adapterFailed(id arm.ID, pause time.Duration) *cloud.Error {
 const takenFor = 5 * time.Minute
 
 func adapterTaken(id arm.ID) *cloud.Error {
-	err := cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
-		"the resource group already has a network interface named %q that does not belong to this machine: remove it, or delete the "+
-			"Machine so that a new one gets another name", id.Name())
+	err := cloud.NameTaken("the resource group", "network interface", id.Name(), "remove it")
 	err.After = takenFor
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/compute"
@@ -36,7 +35,7 @@ func (s *stage) run(a *account, m cloud.Machine) {
 	s.t.Helper()
 	for range 100 {
 		vm, err := a.Ensure(s.t.Context(), m)
-		if _, waits := calls.AsLater(err); err != nil && !waits {
+		if err != nil && !cloud.IsLater(err) {
 			s.t.Fatal(err)
 		}
 		if vm.State == cloud.Running && len(vm.Addresses) == 3 {

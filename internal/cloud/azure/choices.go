@@ -248,7 +248,7 @@ func (a *account) listSizes(ctx context.Context, s *sizeCache) error {
 	ask, unknown := s.begin()
 	switch {
 	case !ask && unknown:
-		return &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of sizes", After: time.Second}
+		return cloud.LaterIn(time.Second, "waiting for Azure's list of sizes")
 	case !ask:
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
@@ -260,7 +259,7 @@ var lives = []life{
 		l.m.Spec.Azure.NetworkInterfaces[0].PrivateAddress = ownAddress
 		l.until("the adapter is made", time.Second, func() bool {
 			_, err := l.keep(l.account.Ensure(l.t.Context(), l.m))
-			_, waits := calls.AsLater(err)
+			waits := cloud.IsLater(err)
 			return waits
 		})
 		l.removed()

@@ -189,7 +189,7 @@ func TestPatient(t *testing.T) {
 			}
 		})
 		verdict := fault.Verdict{Effect: c.effect, Error: cloud.Errorf(cloud.Transient, "Other", "no")}
-		_, waits := calls.AsLater(a.waitWhileUnready(m, calls.Answer{Verdict: &verdict}).Err())
+		waits := cloud.IsLater(a.waitWhileUnready(m, calls.Answer{Verdict: &verdict}).Err())
 		expect.Same(t, name, c.waits, waits)
 	}
 	expect.Same(t, "an answer without a fault", true, (&account{now: time.Now}).waitWhileUnready(m, calls.Answer{}).Err() == nil)

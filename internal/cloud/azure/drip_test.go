@@ -126,7 +126,7 @@ func (s *stage) crowd(a *account, machines []cloud.Machine) (told string) {
 	for _, m := range machines {
 		all.Go(func() {
 			_, err := a.Ensure(s.t.Context(), m)
-			if _, waits := calls.AsLater(err); err == nil || waits {
+			if err == nil || cloud.IsLater(err) {
 				return
 			}
 			mu.Lock()

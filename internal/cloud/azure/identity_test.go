@@ -11,7 +11,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
@@ -72,8 +71,8 @@ func TestTwoMachinesOneIdentity(t *testing.T) {
 // wantHeld wants a machine to be held because of a VM that is not proved to be its own, and nothing to be reported of that.
 func wantHeld(t *testing.T, vm cloud.VM, err error) {
 	t.Helper()
-	if later, waits := calls.AsLater(err); waits {
-		t.Logf("later: %s", later.Message)
+	if cloud.IsLater(err) {
+		t.Logf("later: %s", err)
 		return
 	}
 	cloudtest.WantError(t, err, cloud.Invalid, infrav1.VMNotProvedReason)

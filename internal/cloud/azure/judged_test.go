@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
@@ -106,8 +105,8 @@ func TestSawOpens(t *testing.T) {
 // TestSizesOnTheirWay: who needs a list that another machine has asked for waits for it only if none is known.
 func TestSizesOnTheirWay(t *testing.T) {
 	a := &account{now: func() time.Time { return blueNoon }}
-	later, waits := calls.AsLater(a.listSizes(t.Context(), &sizeCache{asking: true}))
-	expect.Same(t, "waits for the first list", true, waits && later.After == time.Second)
+	pause, waits := pauseOf(a.listSizes(t.Context(), &sizeCache{asking: true}))
+	expect.Same(t, "waits for the first list", true, waits && pause == time.Second)
 	known := &sizeCache{asking: true, began: blueNoon, sizes: skus.Sizes{}}
 	expect.OK(t, a.listSizes(t.Context(), known))
 }

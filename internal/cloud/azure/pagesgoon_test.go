@@ -55,11 +55,11 @@ func TestPagesGoOn(t *testing.T) {
 	group := homeOf(s.machine("any")).Parent()
 	began := s.Now()
 	_, a := c.ListVMs(t.Context(), group)
-	wait, later := calls.AsLater(a.Err())
+	wait, later := pauseOf(a.Err())
 	if !later {
 		t.Fatalf("a list that must wait ended with %v", a.Err())
 	}
-	s.Advance(wait.After)
+	s.Advance(wait)
 	vms, a := c.ListVMs(t.Context(), group)
 	expect.OK(t, a.Err())
 	expect.Same(t, "VMs", 5, len(vms))

@@ -107,8 +107,8 @@ func TestFirstList(t *testing.T) {
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", false, over)
 		expect.Same(t, name+": calls", c.calls, made)
-		if later, waits := calls.AsLater(err); waits {
-			expect.Same(t, name+": again", time.Second, later.After)
+		if pause, waits := pauseOf(err); waits {
+			expect.Same(t, name+": again", time.Second, pause)
 		}
 	}
 }

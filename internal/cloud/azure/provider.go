@@ -60,6 +60,9 @@ type Provider struct {
 
 var _ cloud.Provider = Provider{}
 
+// Name is that of the part of a spec that is for it.
+func (Provider) Name() string { return infrav1.CloudAzure }
+
 var computerName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,13}[a-z0-9]$`)
 
 // Identify derives the VM's name from the machine's UID, once. From then on spec.providerID holds name, group and subscription.

@@ -18,7 +18,7 @@ import (
 
 // atServer is a machine with what counts of it at this account's server. The ledger follows what another account has written.
 func (a *account) atServer(m cloud.Machine) cloud.Machine {
-	m.Record = m.Record.At(a.server())
+	m.Record = m.Record.GivenBy(a.server())
 	a.ledger.yield(m, a.now())
 	return m
 }

@@ -19,7 +19,7 @@ import (
 // error.
 func (a *account) listVMs(ctx context.Context, s *lists.Scope) ([]cloud.Key, error) {
 	if !s.Begin() {
-		return nil, &cloud.Error{Kind: cloud.Later, Message: "waiting for Azure's list of VMs", After: time.Second}
+		return nil, cloud.LaterIn(time.Second, "waiting for Azure's list of VMs")
 	}
 	began := a.now()
 	vms, answer := a.calls.ListVMs(ctx, s.Group)
@@ -87,7 +87,7 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 		}
 		items, answer := list(ctx, s.Group)
 		s.NoteRefusal(name, answer)
-		if _, waits := calls.AsLater(answer.Err()); waits {
+		if cloud.IsLater(answer.Err()) {
 			s.KeepSweep(sweep)
 		}
 		err = answer.Err()
@@ -107,7 +107,7 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 	if s.HasPublic(sweep.Adapters) {
 		read(lists.PublicList, &sweep.Public, a.calls.ListPublic)
 	}
-	if _, waits := calls.AsLater(err); waits {
+	if cloud.IsLater(err) {
 		return keys, err
 	} // any other error was noted, and stops the sweep of nothing else
 	s.TakeRemnants(sweep, a.now())

@@ -119,7 +119,7 @@ func TestRequestThatWaits(t *testing.T) {
 		_, err = a.Ensure(t.Context(), m)
 		s.Advance(5 * time.Second)
 	}
-	_, waits := calls.AsLater(err)
+	waits := cloud.IsLater(err)
 	expect.Same(t, "it waits for its turn", true, waits)
 	expect.Same(t, "a request", next.Put{}, a.ledger.recall(m).put)
 	s.Advance(time.Minute)
@@ -130,7 +130,7 @@ func TestRequestThatWaits(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "a request in its turn", next.Accepted, a.ledger.recall(m).put.Answer)
 	silence(a, limiter.DeleteVM)
-	_, waits = calls.AsLater(expect.ErrorOf(a.Delete(t.Context(), m)))
+	waits = cloud.IsLater(expect.ErrorOf(a.Delete(t.Context(), m)))
 	expect.Same(t, "a deletion waits for its turn", true, waits)
 	expect.Same(t, "a deletion", next.Delete{}, a.ledger.recall(m).del)
 }

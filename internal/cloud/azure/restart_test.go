@@ -9,7 +9,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
@@ -47,7 +46,7 @@ func TestRestartTellsNoRunningVMOff(t *testing.T) {
 	expect.Same(t, "VMs are listed", false, scope.Unlisted())
 	for range 3 {
 		_, err := a.Observe(t.Context(), m)
-		if later, waits := calls.AsLater(err); !waits || later.After != time.Second {
+		if pause, waits := pauseOf(err); !waits || pause != time.Second {
 			t.Errorf("Observe = %v while it is not known which VMs run, want to be told to wait", err)
 		}
 	}

@@ -2,12 +2,12 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 )
 
@@ -94,8 +94,8 @@ func (a *account) pollPowers(ctx context.Context, p *lists.Powers) []cloud.Key {
 		return nil
 	}
 	keys, err := a.listPowers(ctx, p) // without it, power is unknown or as before
-	if postponed, waits := calls.AsLater(err); waits {
-		p.Postpone(a.now().Add(postponed.After))
+	if pause, waits := pauseOf(err); waits {
+		p.Postpone(a.now().Add(pause))
 		return nil
 	}
 	for _, s := range scopes {
@@ -133,9 +133,18 @@ func (a *account) due(s *lists.Scope, list lists.List, idle time.Duration) bool 
 
 // postpone makes a list that must wait for its turn due as soon as the limiter lets us.
 func (a *account) postpone(s *lists.Scope, list lists.List, err error) {
-	if postponed, waits := calls.AsLater(err); waits {
-		s.Postpone(list, a.now().Add(postponed.After))
+	if pause, waits := pauseOf(err); waits {
+		s.Postpone(list, a.now().Add(pause))
 	}
+}
+
+// pauseOf is how long a caller waits whom the limiter does not let ask now.
+func pauseOf(err error) (pause time.Duration, waits bool) {
+	e, ok := errors.AsType[*cloud.Error](err)
+	if !ok || e.Kind != cloud.Later {
+		return 0, false
+	}
+	return e.After, true
 }
 
 func (a *account) busy(s *lists.Scope) bool {

@@ -98,7 +98,7 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	if err != nil {
 		return cloud.VM{}, err
 	}
-	m.Record = m.Record.At(server)
+	m.Record = m.Record.GivenBy(server)
 	defer func() {
 		if err == nil {
 			vm.Record = a.ledger.recall(m).record(server, m.Record.VSphere)

@@ -57,6 +57,9 @@ type Provider struct{}
 
 var _ cloud.Provider = Provider{}
 
+// Name is that of the part of a spec that is for it.
+func (Provider) Name() string { return infrav1.CloudVSphere }
+
 // Identify derives the VM's UUID from the machine's UID, once. From then on spec.providerID holds it, even when clusterctl
 // move or a restored backup gives the machine another UID.
 func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {

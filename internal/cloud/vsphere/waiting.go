@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -49,12 +48,12 @@ func (w *waiting) await(m cloud.Machine, now time.Time) error {
 		return nil
 	}
 	w.add(m.Key)
-	return &cloud.Error{Kind: cloud.Later, Message: "waiting for the vCenter's list of VMs", After: left}
+	return cloud.LaterIn(left, "waiting for the vCenter's list of VMs")
 }
 
 // note notes a machine whose error is Later, or whose vCenter does not answer.
 func (w *waiting) note(key cloud.Key, err error) error {
-	if e, ok := errors.AsType[*cloud.Error](err); ok && e.Kind == cloud.Later || session.Silent(err) {
+	if cloud.IsLater(err) || session.Silent(err) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.add(key)

@@ -114,7 +114,7 @@ func anotherServersRecord(w world) {
 	chosen, c, m := w.connect(w.AnotherServer()), w.process(), w.machine("m")
 	w.ensure(chosen, m)
 	m.Asked, m.Record = cloud.Existed, *w.observe(chosen, m).Record
-	if !gocmp.Equal(m.Record.At(""), cloud.Record{}) {
+	if !gocmp.Equal(m.Record.GivenBy(""), cloud.Record{}) {
 		w.t.Errorf("the record %+v has no server", m.Record)
 	}
 	w.Occupy(m.Name)

@@ -32,6 +32,9 @@ type Provider struct{ World *World }
 
 var _ cloud.Provider = Provider{}
 
+// Name is that of the part of a spec that is for it.
+func (Provider) Name() string { return infrav1.CloudAzure }
+
 // Identify derives the VM's name from the machine's UID.
 func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if m.Spec.ProviderID == "" && m.UID == "" {

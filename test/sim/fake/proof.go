@@ -18,7 +18,7 @@ func (a *account) whose(m cloud.Machine, v *VM) cloud.Whose {
 	if v == nil {
 		return cloud.Unseen
 	}
-	known, marked := m.Record.At(a.name()).Azure.VMID, v.Owner == m.Key && v.ProviderID == m.ProviderID
+	known, marked := m.Record.GivenBy(a.name()).Azure.VMID, cloud.Marked{Key: v.Owner, ProviderID: v.ProviderID}.Of(m)
 	switch {
 	case known != "" && known == v.Own, known == "" && marked && m.Proves(v.Cluster, v.Digest):
 		return cloud.Ours
@@ -40,7 +40,7 @@ func (a *account) recordOf(v *VM) *cloud.Record {
 
 // left says what to look for if this cloud did not accept a deletion of ours.
 func (a *account) left(m cloud.Machine) string {
-	record := m.Record.At(a.name()).Azure
+	record := m.Record.GivenBy(a.name()).Azure
 	if a.deleted[m.ID()] || record.Deletion != "" || m.Asked == cloud.NeverAsked && !a.asked[m.ID()] && record.VMID == "" {
 		return ""
 	}

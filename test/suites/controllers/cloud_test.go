@@ -155,7 +155,7 @@ func TestStoppedVM(t *testing.T) {
 	m.Await(t, "recovery", world.Windows("Ready True Running"))
 }
 
-var errLater = &cloud.Error{Kind: cloud.Later, Message: "others are asking", After: time.Second}
+var errLater = cloud.LaterIn(time.Second, "others are asking")
 
 // TestToldOnce has a cloud that goes away for some time: a machine says so once, and once that it is back, however often it is
 // looked at, and no try is an error in the log.

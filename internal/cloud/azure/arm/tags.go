@@ -60,8 +60,7 @@ func ReadDigest(tags map[string]string) string {
 
 // Belongs reports whether the marks are all those of the machine. Of the Cluster the name counts: a move gives it another UID.
 func Belongs(m cloud.Machine, mark cloud.Marked) bool {
-	return mark.Key == m.Key && mark.ProviderID != "" && mark.ProviderID == m.ProviderID &&
-		mark.Cluster.Name != "" && mark.Cluster.Name == m.Cluster.Name
+	return mark.Of(m) && mark.Cluster.Name != "" && mark.Cluster.Name == m.Cluster.Name
 }
 
 // Complete reports whether all marks are there, whoever's they are.

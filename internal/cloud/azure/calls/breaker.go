@@ -47,7 +47,7 @@ func (b *breaker) open() *cloud.Error {
 	case b.broken != nil && (b.now().Before(b.retryAt) || b.count >= limit):
 		return b.broken
 	case b.count >= limit:
-		return &cloud.Error{Kind: cloud.Later, Message: "waiting for the other calls of this account", After: time.Second}
+		return cloud.LaterIn(time.Second, "waiting for the other calls of this account")
 	}
 	b.count++
 	b.underway.Add(1)

@@ -140,7 +140,7 @@ func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 	defer c.breaker.finish()
 	scope := limiter.Scope{Principal: c.Principal.Name, Subscription: q.Subscription}
 	if wait := c.Limit.Ask(scope, q.Class, q.Asker+"|"+q.Path); wait > 0 {
-		return failed(&cloud.Error{Kind: cloud.Later, Message: "waiting for this account's turn at Azure", After: wait})
+		return failed(cloud.LaterIn(wait, "waiting for this account's turn at Azure"))
 	}
 	allowance := limiter.Allowance{}
 	defer func() { c.Limit.Settle(scope, q.Class, allowance) }()
@@ -155,7 +155,7 @@ func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 	}
 	began := time.Now()
 	got, err := c.exchange(ctx, q, content)
-	defer func() { metrics.Call("azure", methodOf(q.Class, err), outcome(ctx, a), time.Since(began)) }()
+	defer func() { metrics.Call(infrav1.CloudAzure, methodOf(q.Class, err), outcome(ctx, a), time.Since(began)) }()
 	if err != nil {
 		return c.unanswered(err)
 	}
@@ -247,12 +247,6 @@ func (c *Client) Close() {
 	if idle, ok := c.Principal.Transport.(interface{ CloseIdleConnections() }); ok {
 		idle.CloseIdleConnections()
 	}
-}
-
-// AsLater finds the error that asks the caller to come later.
-func AsLater(err error) (*cloud.Error, bool) {
-	e, _ := errors.AsType[*cloud.Error](err)
-	return e, e != nil && e.Kind == cloud.Later
 }
 
 // noToken is the method of a call that was not sent, because there was no token for it.

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 const (
@@ -45,7 +47,7 @@ func Pages[T any](ctx context.Context, c *Client, q Call) ([]T, Answer) {
 	for {
 		q.Query = list.query
 		a := c.Send(ctx, q)
-		if _, waits := AsLater(a.Err()); waits && list.pages > 0 {
+		if cloud.IsLater(a.Err()) && list.pages > 0 {
 			c.unfinished.keep(key, list)
 		}
 		if a.Verdict != nil {

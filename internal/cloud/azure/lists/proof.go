@@ -25,7 +25,7 @@ type Remnant struct {
 
 // resembles reports whether a machine may have left it.
 func (r Remnant) resembles(m cloud.Machine) bool {
-	return belongings.Fits(r.ID, m) || r.Mark.Key == m.Key && r.Mark.ProviderID == m.ProviderID
+	return belongings.Fits(r.ID, m) || r.Mark.Of(m)
 }
 
 // isProved reports whether it was made for a machine: it has a name that fits and all marks, and it is in the machine's record by

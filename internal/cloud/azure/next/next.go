@@ -8,7 +8,6 @@ package next
 import (
 	"time"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
@@ -91,7 +90,7 @@ func withoutVM(m cloud.Machine, s Survey, want Goal) Step {
 	case s.owner() == cloud.Unproved:
 		return fail(s.notProved(m))
 	case s.owner() == cloud.Foreign && wanted:
-		return fail(nameTaken(m))
+		return fail(cloud.NameTaken("the resource group", "VM", m.Name, "remove it"))
 	case s.aboutToShow():
 		return await("Azure has accepted the VM and does not show it yet")
 	case s.wasThere(m) && !s.proven():
@@ -118,8 +117,7 @@ func missing(want Goal) Step {
 	if want == Gone {
 		return fail(cloud.ErrNotFound)
 	}
-	return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-		"spec.azure is missing: add it to say where and how to make the VM"))
+	return fail(cloud.NoSpec("spec.azure"))
 }
 
 // withVM handles a machine that has a VM. A VM that Azure could not place never ran, so it is removed to try elsewhere; any other
@@ -288,10 +286,4 @@ func describe(sight *Sight, state cloud.State, detail string) Step {
 	vm := sight.VM
 	vm.State, vm.Detail = state, detail
 	return Step{VM: vm}
-}
-
-func nameTaken(m cloud.Machine) error {
-	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
-		"the resource group already has a VM named %q that does not belong to this machine: remove it, or delete the Machine so that "+
-			"a new one gets another name", m.Name)
 }

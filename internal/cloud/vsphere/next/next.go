@@ -164,7 +164,7 @@ func toMake(m cloud.Machine, s Survey) Step {
 	case s.Whose == cloud.Unproved:
 		return fail(notProved(m, s.VM))
 	case s.Whose == cloud.Foreign:
-		return fail(nameTaken(m))
+		return fail(cloud.NameTaken("the folder", "VM or folder", m.Name, "rename or remove it"))
 	case s.Memory.Failed != nil && s.Now.Before(s.Memory.NotBefore):
 		return fail(s.Memory.Failed)
 	}

@@ -81,12 +81,6 @@ func InItsPlace(m cloud.Machine, vm *seen.VM) *cloud.Error {
 			"gone: %srename it, and look for a VM with the instance UUID %s", m.Name, marks, seen.IDOf(m))
 }
 
-func nameTaken(m cloud.Machine) error {
-	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
-		"the folder already has a VM or folder named %q that does not belong to this machine: rename or remove it, "+
-			"or delete the Machine so that a new one gets another name", m.Name)
-}
-
 // NameHidden is why a clone is not tried again at once when the name is taken by something that we do not find.
 func NameHidden(m cloud.Machine) error {
 	return cloud.Errorf(cloud.Transient, infrav1.NameTakenReason,
@@ -99,8 +93,7 @@ func specMissing(want Goal) error {
 	if want == Gone {
 		return cloud.ErrNotFound
 	}
-	return cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-		"spec.vsphere is missing: add it to say where and how to make the VM")
+	return cloud.NoSpec("spec.vsphere")
 }
 
 // WayOut adds to the error of a deletion that cannot end what a person can do.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/soap"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 )
@@ -26,7 +27,7 @@ func (c counted) RoundTrip(ctx context.Context, request, answer soap.HasFault) e
 }
 
 func count(ctx context.Context, method string, start time.Time, err error) {
-	metrics.Call("vsphere", method, outcome(ctx, err), time.Since(start))
+	metrics.Call(infrav1.CloudVSphere, method, outcome(ctx, err), time.Since(start))
 }
 
 // otherMethod is the label of a method that is not in the list.

@@ -192,7 +192,7 @@ func (s *stage) run(m cloud.Machine) (bool, error) {
 func (s *stage) remove(m cloud.Machine) (bool, error) {
 	_, err := s.account.Delete(s.t.Context(), m)
 	if err == nil {
-		err = &cloud.Error{Kind: cloud.Later, Message: "soon", After: 5 * time.Second}
+		err = cloud.LaterIn(5*time.Second, "soon")
 	}
 	return errors.Is(err, cloud.ErrNotFound), err
 }
