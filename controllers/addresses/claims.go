@@ -36,6 +36,21 @@ type Pools struct {
 	WatchFilter string
 }
 
+// Pooled reports whether any adapter has an address from a pool.
+func Pooled(windows *infrav1.WindowsMachine) bool {
+	return windows.Spec.VSphere != nil && slices.ContainsFunc(windows.Spec.VSphere.NetworkInterfaces, isPooled)
+}
+
+// OnlyPooled reports whether no adapter has its address from elsewhere, such as DHCP.
+func OnlyPooled(windows *infrav1.WindowsMachine) bool {
+	return windows.Spec.VSphere != nil && !slices.ContainsFunc(windows.Spec.VSphere.NetworkInterfaces,
+		func(adapter infrav1.VSphereNetworkInterface) bool { return !isPooled(adapter) })
+}
+
+func isPooled(adapter infrav1.VSphereNetworkInterface) bool {
+	return len(adapter.AddressesFromPools) > 0
+}
+
 // byAddress finds the IPAddresses in the cache by what they are.
 const byAddress = "spec.address"
 

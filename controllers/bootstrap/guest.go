@@ -19,7 +19,11 @@ import (
 
 // reportsInCluster reports whether the guest of this cloud has nowhere else to report to.
 func (r *Reconciler) reportsInCluster(f *facts) bool {
-	return r.GuestReports && r.Rights != nil && f.windows != nil && f.windows.Spec.Azure != nil
+	if !r.GuestReports || r.Rights == nil || f.windows == nil {
+		return false
+	}
+	registered, _ := r.Clouds.Find(f.windows)
+	return registered.ReportsInCluster
 }
 
 // openReports waits, for a while, until the guest may report to the workload cluster. A machine goes on without.

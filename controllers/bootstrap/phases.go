@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -71,23 +70,18 @@ func ready(_ context.Context, f *facts) error {
 
 // inPlace waits for the VM's place, which a file of the node contains. The machine connects to the cloud for it, and so waits for
 // Linux first.
-func inPlace(_ context.Context, f *facts) error {
-	if f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && !placed(f.windows.Status.Azure) {
+func (r *Reconciler) inPlace(_ context.Context, f *facts) error {
+	if lacks := r.Clouds.Part(f.windows).Lacks; f.config.Spec.Node.CloudConfigFile != "" && lacks != "" {
 		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachinePlacementReason,
-			"WindowsMachine %s has no status.azure.tenantID yet, without which spec.node.cloudConfigFile cannot be written; it comes "+
-				"from the machine's identity, if that names its tenant by ID and not by domain", f.windows.Name)
+			"WindowsMachine %s has no %s yet, without which spec.node.cloudConfigFile cannot be written; it comes from the machine's "+
+				"identity, if that names its tenant by ID and not by domain", f.windows.Name, lacks)
 	}
 	return nil
 }
 
-// placed reports whether all is known of the place of a VM. The tenant comes last, with the machine's identity.
-func placed(placement *infrav1.AzurePlacement) bool {
-	return placement != nil && placement.TenantID != ""
-}
-
 // linuxFirst waits until Linux can carry the Cluster, and for a control plane that is new enough.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
-	passage, err := linux.Gate{Workload: r.Linux, Cache: r.Client, Now: r.Now}.Pass(ctx, linux.Candidate{
+	passage, err := linux.Gate{Workload: r.Linux, Cache: r.Client, Clouds: r.Clouds, Now: r.Now}.Pass(ctx, linux.Candidate{
 		Cluster: f.cluster, Windows: f.windows, Config: f.config,
 	})
 	f.warnings = passage.Warnings

@@ -32,6 +32,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // Workload reaches the API servers of workload clusters, and knows their clocks.
@@ -62,7 +63,9 @@ type Reconciler struct {
 	Linux linux.Workload
 	// Rights are those in the workload clusters, for nodes and for guests. Without them, nobody waits for any.
 	Rights Rights
-	// GuestReports has guests in Azure report to their workload clusters.
+	// Clouds are those that machines may be in.
+	Clouds cloud.Registry
+	// GuestReports has guests report to their workload clusters where their cloud carries no reports.
 	GuestReports bool
 	// TokenTTL is how long a token lives if we do not extend it.
 	TokenTTL time.Duration
@@ -237,7 +240,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return phase.Run(ctx, f, r.clear(bootstrapv1.ConfigFinalizer, r.removeToken),
 			r.clear(bootstrapv1.GuestReportFinalizer, r.removeReport), r.release)
 	default:
-		return phase.Run(ctx, f, owned, phase.Unless(settled, checkCluster, ready, r.linuxFirst, inPlace),
+		return phase.Run(ctx, f, owned, phase.Unless(settled, checkCluster, ready, r.linuxFirst, r.inPlace),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
 			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, findBlock, r.awaitNodeRights),
 			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),

@@ -29,6 +29,9 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -144,6 +147,7 @@ func (r *room) open(t *testing.T) {
 	r.Reconciler = &Reconciler{
 		Client: r.management, Live: r.management, Workload: r, Linux: r, TokenTTL: roomTTL, Events: r.events,
 		Now: func() time.Time { return r.clock }, GuestReports: true,
+		Clouds: cloud.Registry{vsphere.Registration(vsphere.Provider{}), azure.Registration(azure.Provider{})},
 	}
 	r.Rights = newRoomRights(r)
 }

@@ -23,35 +23,36 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Place returns where the VM of a machine goes. The reader asks the API server itself: an answer is needed once per machine.
+// Place writes into the status where the VM of a machine goes. The reader asks the API server itself: an answer is needed once per
+// machine.
 func Place(
 	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
-) (*infrav1.AzurePlacement, error) {
-	if placement, err := p.Resolve(m, nil); err == nil && !Understood(p, cluster) {
-		return placement, nil
+) error {
+	if !Understood(p, cluster) && p.Resolve(m, nil) == nil {
+		return nil
 	}
 	if !ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false) {
-		return nil, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
+		return phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", cluster.Name)
 	}
 	ref := cluster.Spec.InfrastructureRef
 	object, err := read(ctx, reader, p, cluster, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
-		"%s %s of Cluster %s does not exist; create it, or say in spec.azure of a new WindowsMachineTemplate all that it would say",
-		ref.Kind, ref.Name, cluster.Name))
+		"%s %s of Cluster %s does not exist; create it, or say in spec.%s of a new WindowsMachineTemplate all that it would say",
+		ref.Kind, ref.Name, cluster.Name, p.Name()))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	placement, err := p.Resolve(m, object)
-	return placement, phase.Cloud(err)
+	return phase.Cloud(p.Resolve(m, object))
 }
 
-// Rights returns the rights for a machine whose place is not known, because its status was lost: those of the Cluster's
-// infrastructure. Where that is of another kind, or there is no Cluster any more, it returns none.
+// Rights returns a machine whose place is not known, because its status was lost, with the rights of the Cluster's infrastructure.
+// Where that is of another kind, or there is no Cluster any more, it has none.
 func Rights(
 	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
-) (*infrav1.AzurePlacement, error) {
-	if cluster == nil || !Understood(p, cluster) {
-		return &infrav1.AzurePlacement{}, nil
+) (*infrav1.WindowsMachine, error) {
+	m = m.DeepCopy()
+	if cluster == nil {
+		return m, phase.Cloud(p.Resolve(m, nil))
 	}
 	ref := cluster.Spec.InfrastructureRef
 	object, err := read(ctx, reader, p, cluster, phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
@@ -60,8 +61,7 @@ func Rights(
 	if err != nil {
 		return nil, err
 	}
-	placement, err := p.Resolve(m, object)
-	return placement, phase.Cloud(err)
+	return m, phase.Cloud(p.Resolve(m, object))
 }
 
 // read returns nil if the Cluster's infrastructure is of another kind, and the error absent if it does not exist.

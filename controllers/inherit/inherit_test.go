@@ -23,19 +23,22 @@ const group = "infrastructure.cluster.x-k8s.io"
 // located is a cloud that wants a location, from the spec or from the infrastructure object.
 type located struct{ cloud.Placer }
 
+func (located) Name() string { return infrav1.CloudAzure }
+
 func (located) Inherits() schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: "AzureCluster"}
 }
 
-func (located) Resolve(m *infrav1.WindowsMachine, object *unstructured.Unstructured) (*infrav1.AzurePlacement, error) {
+func (located) Resolve(m *infrav1.WindowsMachine, object *unstructured.Unstructured) error {
 	at := m.Spec.Azure.Location
 	if object != nil && at == "" {
 		at, _, _ = unstructured.NestedString(object.Object, "spec", "location")
 	}
 	if at == "" {
-		return nil, cloud.Errorf(cloud.Transient, infrav1.WaitingForClusterInfrastructureReason, "no location yet")
+		return cloud.Errorf(cloud.Transient, infrav1.WaitingForClusterInfrastructureReason, "no location yet")
 	}
-	return &infrav1.AzurePlacement{Location: at}, nil
+	m.Status.Azure = &infrav1.AzurePlacement{Location: at}
+	return nil
 }
 
 // counting notes what was asked for.
@@ -104,7 +107,7 @@ func TestPlace(t *testing.T) {
 		},
 		{
 			name: "gone", ref: azure, ready: true, objects: []client.Object{theirKind()},
-			wantWhy: "AzureCluster blue of Cluster c does not exist; create it", wantAsks: looks,
+			wantWhy: "AzureCluster blue of Cluster c does not exist; create it, or say in spec.azure of a new WindowsMachineTemplate", wantAsks: looks,
 		},
 		{name: "a cluster of that kind in another group", ref: elsewhere, ready: true, wantWhy: "no location yet"},
 		{name: "no infrastructure", ready: true, wantWhy: "no location yet"},
@@ -116,13 +119,13 @@ func TestPlace(t *testing.T) {
 			cluster.Spec.InfrastructureRef = test.ref
 			cluster.Status.Initialization.InfrastructureProvisioned = new(test.ready)
 			m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{Location: test.spec}}}
-			at, err := Place(t.Context(), reader, located{}, m, cluster)
+			err := Place(t.Context(), reader, located{}, m, cluster)
 			if stop := phase.Of(err); err != nil && (!strings.Contains(stop.Message, test.wantWhy) || test.wantWhy == "" ||
 				stop.Reason != infrav1.WaitingForClusterInfrastructureReason) {
 				t.Errorf("it stops with %s: %q, wanted %q", stop.Reason, stop.Message, test.wantWhy)
 			}
-			if err == nil && at.Location != test.want {
-				t.Errorf("the VM goes to %q, wanted %q", at.Location, test.want)
+			if at := m.Status.Azure; err == nil && at.Location != test.want || err != nil && at != nil {
+				t.Errorf("the VM goes to %+v, wanted %q", at, test.want)
 			}
 			if diff := cmp.Diff(test.wantAsks, reader.asked); diff != "" {
 				t.Errorf("asked for (-want +got):\n%s", diff)
@@ -140,7 +143,7 @@ func TestPlaceWithoutContract(t *testing.T) {
 	cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 	reader := fake.NewClientBuilder().WithObjects(crd, theirCluster("there")).Build()
 	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
-	if _, err := Place(t.Context(), reader, located{}, m, cluster); err == nil || !strings.Contains(err.Error(), "AzureCluster") {
+	if err := Place(t.Context(), reader, located{}, m, cluster); err == nil || !strings.Contains(err.Error(), "AzureCluster") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -151,7 +154,7 @@ func TestPlaceBeforeTheClusterSays(t *testing.T) {
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "AzureCluster", Name: "blue"}
 	reader := fake.NewClientBuilder().WithObjects(theirKind(), theirCluster("there")).Build()
 	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
-	_, err := Place(t.Context(), reader, located{}, m, cluster)
+	err := Place(t.Context(), reader, located{}, m, cluster)
 	if stop := phase.Of(err); err == nil || !strings.Contains(stop.Message, "is not provisioned yet") {
 		t.Errorf("the answer is %v", err)
 	}

@@ -25,7 +25,7 @@ func (g Gate) carried(ctx context.Context, c Candidate, p *Passage) (err error) 
 	if p.ControlPlane, err = g.Workload.ControlPlane(ctx, key); err != nil {
 		return notAsked(ctx, c.Cluster, "Nodes", err)
 	}
-	stop := awaitNode(c, workload.Nodes{Found: p.ControlPlane}, " and "+workload.ControlPlaneLabel)
+	stop := g.awaitNode(c, workload.Nodes{Found: p.ControlPlane}, " and "+workload.ControlPlaneLabel)
 	if stop == nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (g Gate) carried(ctx context.Context, c Candidate, p *Passage) (err error) 
 	if err != nil {
 		return notAsked(ctx, c.Cluster, "Nodes", err)
 	}
-	return awaitNode(c, nodes, ", and its control plane is hosted elsewhere or runs no kubelet, such as that of k0s: cluster DNS "+
+	return g.awaitNode(c, nodes, ", and its control plane is hosted elsewhere or runs no kubelet, such as that of k0s: cluster DNS "+
 		"and other add-ons need a Linux pool, so add one")
 }
 
@@ -50,14 +50,14 @@ func (g Gate) isNodeless(ctx context.Context, cluster *clusterv1.Cluster, nodes 
 }
 
 // awaitNode stops where none of the Nodes is Ready and known to a cloud provider.
-func awaitNode(c Candidate, nodes workload.Nodes, addition string) error {
+func (g Gate) awaitNode(c Candidate, nodes workload.Nodes, addition string) error {
 	if slices.ContainsFunc(nodes.Found, workload.CanCarry) {
 		return nil
 	}
 	if i := slices.IndexFunc(nodes.Found, workload.IsReady); i >= 0 {
 		return phase.Poll(infrav1.WaitingForLinuxNodeReason, "no cloud provider has initialized Node %s of Cluster %s, which is "+
-			"Ready and still has the taint %s, so no Windows VM is made; look at the pods of the cloud provider in kube-system, %s",
-			placement.Named(nodes.Found[i].Name), c.Cluster.Name, workload.UninitializedTaint, c.cloudProvider())
+			"Ready and still has the taint %s, so no Windows VM is made; look at the pods of the cloud provider in kube-system%s",
+			placement.Named(nodes.Found[i].Name), c.Cluster.Name, workload.UninitializedTaint, g.initializer(c))
 	}
 	count := fmt.Sprint(len(nodes.Found))
 	if nodes.More {
@@ -67,21 +67,17 @@ func awaitNode(c Candidate, nodes workload.Nodes, addition string) error {
 		"Windows VMs are made only after one is Ready", c.Cluster.Name, count, corev1.LabelOSStable, addition)
 }
 
-// cloudProvider names what that of the cloud reads, if its chart has no other name for it, and what brings that in a flavor.
-// vsphere-cpi v1.36.0 reads a Secret, cloud-provider-azure v1.36.6 a file of the machine or a Secret. By that chart of Azure,
-// cloud-node-manager initializes Nodes, which reads neither.
-func (c Candidate) cloudProvider() string {
-	provider, reads := "vsphere", "which read Secret kube-system/vsphere-cloud-secret"
-	brings := "Secret %s-vsphere-cloud-secret of the management cluster brings it"
-	if c.Windows.Spec.Azure != nil {
-		provider, reads = "azure", "where cloud-node-manager initializes Nodes, and cloud-controller-manager reads "+
-			"/etc/kubernetes/azure.json of the control plane's machines or Secret kube-system/azure-cloud-provider"
-		brings = "HelmChartProxy %s-azure-ccm of the management cluster brings both"
+// initializer names what the cloud provider reads, if its chart has no other name for it, and what brings that in a flavor.
+func (g Gate) initializer(c Candidate) string {
+	registered, ok := g.Clouds.Find(c.Windows)
+	if !ok {
+		return ""
 	}
-	if c.Cluster.Labels[infrav1.CloudLabel] == provider { // which the flavors write
-		reads += "; " + fmt.Sprintf(brings, client.ObjectKeyFromObject(c.Cluster))
+	text := ", " + registered.Initializer.Reads
+	if c.Cluster.Labels[infrav1.CloudLabel] == registered.Provider.Name() { // which the flavors write
+		text += "; " + fmt.Sprintf(registered.Initializer.Brings, client.ObjectKeyFromObject(c.Cluster))
 	}
-	return reads
+	return text
 }
 
 // kubeadm waits for what kubeadm join reads. Where it does not come, another program made the control plane.

@@ -57,7 +57,9 @@ type Gate struct {
 	Cache client.Reader
 	// Policies keep workloads on Linux. It is nil in a manager that does not look after them.
 	Policies Policies
-	Now      func() time.Time
+	// Clouds are those that machines may be in.
+	Clouds cloud.Registry
+	Now    func() time.Time
 }
 
 // Policies are those in workload clusters that keep workloads for Linux off Windows Nodes.

@@ -16,6 +16,9 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -88,6 +91,12 @@ type stage struct {
 	now       time.Time
 }
 
+var clouds = cloud.Registry{vsphere.Registration(vsphere.Provider{}), azure.Registration(azure.Provider{})}
+
+func onVSphere() *infrav1.WindowsMachine {
+	return &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}}
+}
+
 func newStage(changes ...func(*stage)) *stage {
 	s := &stage{cluster: &cluster{nodes: []corev1.Node{linuxNode("v1.36.3", corev1.ConditionTrue)}}, now: initialized.Add(time.Hour)}
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "prod"}}
@@ -95,7 +104,7 @@ func newStage(changes ...func(*stage)) *stage {
 	c.Status.Conditions = []metav1.Condition{{
 		Type: "ControlPlaneInitialized", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(initialized),
 	}}
-	s.candidate = Candidate{Cluster: c, Windows: &infrav1.WindowsMachine{}, Config: &bootstrapv1.WindowsBootstrapConfig{}}
+	s.candidate = Candidate{Cluster: c, Windows: onVSphere(), Config: &bootstrapv1.WindowsBootstrapConfig{}}
 	s.candidate.Windows.Namespace, s.candidate.Windows.Name = "ns", "win"
 	s.candidate.Windows.Status.ComputerName = "win-1"
 	s.machines = []clusterv1.Machine{ofControlPlane("ns", "prod")}
@@ -115,7 +124,7 @@ func ofControlPlane(namespace, cluster string) clusterv1.Machine {
 func (s *stage) pass(t *testing.T) (Passage, error) {
 	t.Helper()
 	cache := machines{all: s.machines, windows: s.windows}
-	gate := Gate{Workload: s.cluster, Cache: cache, Policies: s.policies, Now: func() time.Time { return s.now }}
+	gate := Gate{Workload: s.cluster, Cache: cache, Policies: s.policies, Clouds: clouds, Now: func() time.Time { return s.now }}
 	return gate.Pass(t.Context(), s.candidate)
 }
 
@@ -160,7 +169,7 @@ func TestControlPlane(t *testing.T) {
 	hosted := func(s *stage) {
 		s.nodes, s.machines = nil, []clusterv1.Machine{ofControlPlane("ns", "other"), ofControlPlane("other", "prod")}
 	}
-	inAzure := func(s *stage) { s.candidate.Windows.Spec.Azure = &infrav1.AzureVM{} }
+	inAzure := func(s *stage) { s.candidate.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}} }
 	ofFlavor := func(cloud string) func(*stage) {
 		return func(s *stage) { s.candidate.Cluster.Labels = map[string]string{"capwin.io/cloud": cloud} }
 	}

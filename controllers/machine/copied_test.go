@@ -136,7 +136,7 @@ func restored(t *testing.T, withSecret bool) (s *lifeStage) {
 	s.Manager = "there"
 	m := s.settle(t)
 	expect.Same(t, "phase", infrav1.PhaseBootstrapping, m.Status.Phase)
-	expect.Same(t, "the VM's server stands beside its ID", "first", recordOf(m).Azure.Server)
+	expect.Same(t, "the VM's server stands beside its ID", "first", m.Status.Record().Azure.Server)
 	s.edit(t, m, func() { m.Finalizers = nil })
 	expect.OK(t, s.Client.Delete(t.Context(), m))
 	again := m.DeepCopy()
@@ -257,7 +257,7 @@ func TestMayRemain(t *testing.T) {
 				_, m = s.look(t)
 				s.firsts = firsts{}
 				if name == "deleted" {
-					expect.Same(t, "the status says what the cloud accepted", infrav1.DeletionAccepted, recordOf(m).Azure.Deletion)
+					expect.Same(t, "the status says what the cloud accepted", infrav1.DeletionAccepted, m.Status.Record().Azure.Deletion)
 				}
 				m = s.settle(t)
 				expect.Same(t, "it goes", "", m.Name)

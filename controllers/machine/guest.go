@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -156,25 +157,25 @@ func stillThere(f *facts, vm cloud.VM) []netip.Addr {
 // place of what we know, and it has no address that belongs to another machine or to the Cluster's endpoint. If all its adapters
 // have their addresses from pools, it has no other.
 func addressesOf(f *facts, reported []netip.Addr) []clusterv1.MachineAddress {
-	addresses := []clusterv1.MachineAddress{
+	published := []clusterv1.MachineAddress{
 		{Type: clusterv1.MachineHostName, Address: f.identity.Name},
 		{Type: clusterv1.MachineInternalDNS, Address: f.identity.Name},
 	}
 	pooled := fromPools(f.windows.Status.NetworkInterfaces)
 	for _, ip := range pooled {
-		addresses = append(addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
+		published = append(published, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
 	}
-	if len(pooled) > 0 && onlyPools(f.windows.Spec.VSphere) {
-		return addresses
+	if len(pooled) > 0 && addresses.OnlyPooled(f.windows) {
+		return published
 	}
 	excluded := append(slices.Concat(pooled, f.rivals), endpoint(f.cluster))
 	for _, ip := range reported {
 		if !slices.Contains(excluded, ip) {
-			addresses = append(addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
+			published = append(published, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
 			excluded = append(excluded, ip)
 		}
 	}
-	return addresses[:min(len(addresses), maxAddresses)]
+	return published[:min(len(published), maxAddresses)]
 }
 
 // fromPools are the addresses that the pools gave.
@@ -188,13 +189,6 @@ func fromPools(interfaces []infrav1.MachineNetworkInterface) []netip.Addr {
 		}
 	}
 	return ips
-}
-
-// onlyPools reports whether no adapter has its address from elsewhere, such as DHCP.
-func onlyPools(vm *infrav1.VSphereVM) bool {
-	return vm != nil && !slices.ContainsFunc(vm.NetworkInterfaces, func(adapter infrav1.VSphereNetworkInterface) bool {
-		return len(adapter.AddressesFromPools) == 0
-	})
 }
 
 // guestIPs are the IP addresses that a guest may be reached at.

@@ -290,11 +290,6 @@ func TestSooner(t *testing.T) {
 	}
 }
 
-// TestOnlyPools is about adapters, which a VM of another cloud has not.
-func TestOnlyPools(t *testing.T) {
-	expect.Same(t, "another cloud", false, onlyPools(nil))
-}
-
 // A manager whose clock was set back hears guests all the same.
 func TestClockSetBack(t *testing.T) {
 	f := world()

@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -15,12 +16,12 @@ func (r *Reconciler) ownIdentityOf(windows *infrav1.WindowsMachine) client.Objec
 	if _, ok := r.provider(windows).(cloud.Placer); !ok {
 		return client.ObjectKey{}
 	}
-	ref, placement := windows.Spec.IdentityRef, windows.Status.Azure
+	ref, place := windows.Spec.IdentityRef, r.Clouds.Part(windows).Place
 	switch {
-	case ref.Kind == infrav1.IdentityAzureCluster:
+	case string(ref.Kind) == identities.Kind:
 		return client.ObjectKey{Namespace: windows.Namespace, Name: ref.Name}
-	case ref.Name == "" && placement != nil && placement.Identity.Namespace == windows.Namespace:
-		return client.ObjectKey{Namespace: windows.Namespace, Name: placement.Identity.Name}
+	case ref.Name == "" && place != nil && place.Identity.Namespace == windows.Namespace:
+		return place.Identity
 	}
 	return client.ObjectKey{}
 }
@@ -31,7 +32,7 @@ func (r *Reconciler) freeSecret(_ context.Context, f *facts) error {
 	windows := f.windows
 	if f.recalled != nil {
 		windows = f.windows.DeepCopy()
-		windows.Status.Azure = f.recalled
+		windows.Status = f.recalled.Status
 	}
 	identity := r.ownIdentityOf(windows)
 	if identity.Name != "" {

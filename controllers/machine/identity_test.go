@@ -49,7 +49,7 @@ func (l lending) Connect(data map[string][]byte) (cloud.Cloud, error) {
 // tenanted is an account in a tenant.
 type tenanted struct{ cloud.Cloud }
 
-func (tenanted) Tenant() string { return "a tenant" }
+func (tenanted) ShowTenant(status *infrav1.WindowsMachineStatus) { status.Azure.TenantID = "a tenant" }
 
 // identityStage has an identity in each of two namespaces, of which one goes with end.
 func identityStage(t *testing.T) (r *Reconciler, world *fake.World, clouds *[]string, end func()) {
@@ -74,7 +74,7 @@ func identityStage(t *testing.T) (r *Reconciler, world *fake.World, clouds *[]st
 	live := kubefake.NewClientBuilder().WithObjects(objects...).Build()
 	world, clouds = &fake.World{}, &[]string{}
 	asked := 0
-	r = &Reconciler{Azure: lending{placing{fake.Provider{World: world}, &asked}, clouds}}
+	r = &Reconciler{Clouds: inClouds(lending{placing{fake.Provider{World: world}, &asked}, clouds})}
 	r.Accounts = &accounts.Register{Changed: func(...cloud.Key) {}, Now: time.Now}
 	r.Identities = &identities.Keeper{Live: live}
 	r.Credentials = &credentials.Keeper{}
@@ -215,7 +215,7 @@ func TestHolderOfASecret(t *testing.T) {
 		"": "azure", infrav1.AzurePublicCloud: "azure", infrav1.AzureChinaCloud: "azure in AzureChinaCloud",
 	} {
 		f := identified(infrav1.IdentityReference{}, &infrav1.AzurePlacement{Cloud: of})
-		_, holder := inItsCloud(f.windows.Status.Azure, azure.Provider{}, secret)
+		_, holder := inItsCloud(f.clouds.Part(f.windows).Place, azure.Provider{}, secret)
 		expect.Same(t, "holder in "+string(of), cloud.Key{Namespace: "ns", Name: want}, holder)
 	}
 }
@@ -226,7 +226,7 @@ func TestNotReadYet(t *testing.T) {
 		s := newLife(t)
 		expect.Same(t, "connect waits", true, errors.Is(s.connect(t.Context(), s.read(t)), phase.ErrAwaited))
 		asked := 0
-		s.Azure, s.fails["patch WindowsMachine status"] = placing{asked: &asked}, errPhase
+		s.Clouds, s.fails["patch WindowsMachine status"] = inClouds(placing{asked: &asked}), errPhase
 		f := s.read(t)
 		f.windows.Spec.Azure.Location = "westeurope"
 		expect.Says(t, "place", s.place(t.Context(), f), "etcdserver: request timed out")

@@ -15,14 +15,14 @@ import (
 // next reconcile. They come from its Cluster; a machine that names an identity needs no Cluster for that.
 func (r *Reconciler) recall(ctx context.Context, f *facts) error {
 	placer, ok := r.provider(f.windows).(cloud.Placer)
-	if !ok || f.windows.Status.Azure != nil {
+	if !ok || r.Clouds.Part(f.windows).Place != nil {
 		return nil
 	}
 	recalled, err := inherit.Rights(ctx, r.Live, placer, f.windows, f.cluster)
 	if err != nil && f.windows.Spec.IdentityRef.Name == "" {
 		return err
 	}
-	f.recalled = recalled // nil is that of an object that is gone
+	f.recalled = recalled // nil if the Cluster's object is gone
 	return nil
 }
 

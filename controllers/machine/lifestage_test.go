@@ -104,7 +104,7 @@ func newLife(t *testing.T, change ...func(*infrav1.WindowsMachine, *clusterv1.Ma
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	s := &lifeStage{phaseStage: newPhaseStage(t, windows, machine, cluster, data, password), cloud: &fake.World{}}
 	s.told = events.NewFakeRecorder(100)
-	s.Now, s.Events, s.Workload, s.Azure = time.Now, s.told, linuxNodes{node}, fake.Provider{World: s.cloud}
+	s.Now, s.Events, s.Workload, s.Clouds = time.Now, s.told, linuxNodes{node}, inClouds(fake.Provider{World: s.cloud})
 	s.Accounts = &accounts.Register{Changed: func(...cloud.Key) {}, Now: time.Now}
 	s.Identities = &identities.Keeper{Live: s.Live}
 	s.Credentials = &credentials.Keeper{Live: s.Live, Client: s.Client, Events: s.told}

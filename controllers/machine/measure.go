@@ -20,8 +20,8 @@ func measure(f *facts) {
 	if f.machine == nil || movedHere(f) {
 		return
 	}
-	if !ran(f.original) && ran(f.windows) {
-		metrics.Made(cloudOf(f.windows), f.now.Sub(wish(f)))
+	if registered, ok := f.clouds.Find(f.windows); ok && !ran(f.original) && ran(f.windows) {
+		metrics.Made(registered.Provider.Name(), f.now.Sub(wish(f)))
 	}
 	if isNew(f, hasNode) && !conditions.IsTrue(f.original, infrav1.BootstrapSucceededCondition) {
 		running := conditions.Get(f.windows, infrav1.VMRunningCondition)
@@ -70,12 +70,4 @@ func wish(f *facts) time.Time {
 		start = data.LastTransitionTime.Time
 	}
 	return start
-}
-
-// cloudOf is the label of the cloud that has the VM.
-func cloudOf(m *infrav1.WindowsMachine) string {
-	if m.Spec.Azure != nil {
-		return "azure"
-	}
-	return "vsphere"
 }

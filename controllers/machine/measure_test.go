@@ -28,7 +28,7 @@ type measuredLife struct {
 func newMeasuredLife(t *testing.T) *measuredLife {
 	t.Helper()
 	f := world()
-	f.windows.CreationTimestamp = metav1.NewTime(begin)
+	f.windows.CreationTimestamp, f.windows.Spec.VSphere = metav1.NewTime(begin), &infrav1.VSphereVM{}
 	config := &bootstrapv1.WindowsBootstrapConfig{}
 	config.Status.Conditions = []metav1.Condition{{
 		Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionTrue,
@@ -146,7 +146,7 @@ func TestMeasureMoved(t *testing.T) {
 func TestMeasureWithoutConfig(t *testing.T) {
 	l := newMeasuredLife(t)
 	l.config = nil
-	l.windows.Spec.Azure = &infrav1.AzureVM{}
+	l.windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}
 	expect.Same(t, "a VM that runs", measures{`vm_creation_duration_seconds{cloud="azure"}`: {1, 360}},
 		l.look(time.Minute, vm(cloud.Running, "")))
 }

@@ -89,12 +89,12 @@ func (r *Reconciler) patch(ctx context.Context, f *facts, original *infrav1.Wind
 
 // place writes down where the VM goes, once and before the identity that follows from it. A move loses the status: then the place
 // follows from the identity, and the rest from the Cluster's infrastructure object as it is by then.
-func (r *Reconciler) place(ctx context.Context, f *facts) (err error) {
+func (r *Reconciler) place(ctx context.Context, f *facts) error {
 	placer, places := r.provider(f.windows).(cloud.Placer)
-	if !places || f.windows.Status.Azure != nil {
+	if !places || r.Clouds.Part(f.windows).Place != nil {
 		return nil
 	}
-	if f.windows.Status.Azure, err = inherit.Place(ctx, r.Live, placer, f.windows, f.cluster); err != nil {
+	if err := inherit.Place(ctx, r.Live, placer, f.windows, f.cluster); err != nil {
 		return err
 	}
 	if err := r.write(ctx, f); err != nil {
@@ -122,22 +122,16 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	return nil
 }
 
-// provider returns nil for a cloud that this release does not support or, if the API is newer than this release, not even know.
+// provider returns nil for a cloud that this manager does not support.
 func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
-	switch {
-	case m.Spec.VSphere != nil:
-		return r.VSphere
-	case m.Spec.Azure != nil:
-		return r.Azure
-	default:
-		return nil
-	}
+	registered, _ := r.Clouds.Find(m)
+	return registered.Provider
 }
 
 // complete stops if the spec lacks a field that the API allows to be left out, such as in a template that a ClusterClass patches,
 // or if the Machine wants what this cloud has not.
 func (r *Reconciler) complete(_ context.Context, f *facts) error {
-	if refused := refusals.FailureDomain(f.machine, f.windows); refused != "" {
+	if refused := refusals.FailureDomain(f.machine, r.Clouds.Part(f.windows).Place != nil); refused != "" {
 		return phase.Stall(infrav1.SpecInvalidReason, "%s", refused)
 	}
 	return phase.Cloud(r.provider(f.windows).Check(f.windows))
@@ -171,7 +165,7 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 // the cluster did not show; and only the machine ever warns that the policies cannot be there.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	config := configOf(f)
-	gate := linux.Gate{Workload: r.Workload, Cache: r.Client, Policies: r.Policies, Now: r.Now}
+	gate := linux.Gate{Workload: r.Workload, Cache: r.Client, Policies: r.Policies, Clouds: r.Clouds, Now: r.Now}
 	passage, err := gate.Pass(ctx, linux.Candidate{Cluster: f.cluster, Windows: f.windows, Config: config})
 	if err != nil || controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
 		return err

@@ -235,9 +235,9 @@ func TestCloudMachine(t *testing.T) {
 	f.cluster.Name, f.cluster.UID = "blue", "uid-1"
 	expect.Same(t, "machine", cloud.Machine{
 		Identity: f.identity, Key: client.ObjectKey{Namespace: "ns", Name: "m"},
-		Cluster: cloud.ClusterMark{Name: "blue", UID: "uid-1", Manager: "uid-2"}, Spec: f.windows.Spec,
+		Cluster: cloud.ClusterMark{Name: "blue", UID: "uid-1", Manager: "uid-2"}, Spec: f.windows.Spec, Status: f.windows.Status,
 		NetworkInterfaces: fromPool, Server: "one", Proof: cloud.Proof{Asked: cloud.Existed},
-	}, (&Reconciler{VSphere: vsphere.Provider{}, Manager: "uid-2"}).cloudMachine(f))
+	}, (&Reconciler{Clouds: inClouds(vsphere.Provider{}), Manager: "uid-2"}).cloudMachine(f))
 }
 
 // TestPatches are the writes of the phases: what they say, that they happen once, and that none is lost.

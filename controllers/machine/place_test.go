@@ -13,9 +13,19 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
+
+// inClouds registers a provider for both clouds.
+func inClouds(p cloud.Provider) cloud.Registry {
+	return cloud.Registry{vsphere.Registration(p), azure.Registration(p)}
+}
+
+// worldClouds are those of world.
+var worldClouds = cloud.Registry{vsphere.Registration(vsphere.Provider{}), azure.Registration(fake.Provider{})}
 
 // placing is a cloud that takes the location from the spec, and counts how often it is asked.
 type placing struct {
@@ -27,12 +37,13 @@ var _ cloud.Placer = placing{}
 
 func (placing) Inherits() schema.GroupKind { return schema.GroupKind{Kind: "AzureCluster"} }
 
-func (p placing) Resolve(m *infrav1.WindowsMachine, _ *unstructured.Unstructured) (*infrav1.AzurePlacement, error) {
+func (p placing) Resolve(m *infrav1.WindowsMachine, _ *unstructured.Unstructured) error {
 	*p.asked++
 	if m.Spec.Azure.Location == "" {
-		return nil, cloud.Missing("spec.azure.location")
+		return cloud.Missing("spec.azure.location")
 	}
-	return &infrav1.AzurePlacement{Location: m.Spec.Azure.Location}, nil
+	m.Status.Azure = &infrav1.AzurePlacement{Location: m.Spec.Azure.Location}
+	return nil
 }
 
 func (placing) Allow(cloud.Asker, *unstructured.Unstructured) (cloud.Grant, error) {
@@ -55,7 +66,7 @@ func TestPlaceOnce(t *testing.T) {
 	f := world(placed("westeurope"))
 	api := kubefake.NewClientBuilder().WithScheme(scheme).WithObjects(f.windows.DeepCopy()).WithStatusSubresource(f.windows).Build()
 	asked := 0
-	r := &Reconciler{Client: api, Live: api, Azure: placing{asked: &asked}}
+	r := &Reconciler{Client: api, Live: api, Clouds: inClouds(placing{asked: &asked})}
 	expect.OK(t, api.Get(t.Context(), client.ObjectKeyFromObject(f.windows), f.windows))
 	f.original = f.windows.DeepCopy()
 	expect.OK(t, r.place(t.Context(), f))
@@ -69,15 +80,17 @@ func TestPlaceOnce(t *testing.T) {
 		t.Errorf("after %d questions the VM goes to %s", asked, f.windows.Status.Azure.Location)
 	}
 	f.machine.Spec.FailureDomain = "2"
-	expect.Same(t, "place", cloud.Place{Azure: stored.Status.Azure, FailureDomain: "2"}, placeOf(f))
+	m := r.cloudMachine(f)
+	expect.Same(t, "place", stored.Status.Azure, m.Status.Azure)
+	expect.Same(t, "failure domain", "2", m.FailureDomain)
 	f.machine = nil
-	expect.Same(t, "place without a Machine", cloud.Place{Azure: stored.Status.Azure}, placeOf(f))
+	expect.Same(t, "failure domain without a Machine", "", r.cloudMachine(f).FailureDomain)
 }
 
 // Nothing is written before the answer is there, and nothing is asked for a cloud that does not inherit.
 func TestPlaceStops(t *testing.T) {
 	asked := 0
-	r := &Reconciler{Azure: placing{asked: &asked}, VSphere: fake.Provider{}}
+	r := &Reconciler{Clouds: cloud.Registry{vsphere.Registration(fake.Provider{}), azure.Registration(placing{asked: &asked})}}
 	f := world(placed(""))
 	f.cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 	stop := phase.Of(r.place(t.Context(), f))
@@ -93,7 +106,7 @@ func TestPlaceStops(t *testing.T) {
 
 // A failure domain is for clouds that have such.
 func TestFailureDomain(t *testing.T) {
-	r := &Reconciler{VSphere: fake.Provider{}, Azure: fake.Provider{}}
+	r := &Reconciler{Clouds: inClouds(fake.Provider{})}
 	f := world(func(f *facts) {
 		f.windows.Spec.VSphere, f.machine.Spec.FailureDomain = &infrav1.VSphereVM{}, "zone-a"
 	})

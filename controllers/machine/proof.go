@@ -44,10 +44,7 @@ func (r *Reconciler) identitiesOf(o client.Object) (identities []string) {
 func ownIdentity(windows *infrav1.WindowsMachine) string { return "own " + windows.Spec.ProviderID }
 
 func provedIdentity(windows *infrav1.WindowsMachine) string {
-	record := recordOf(windows)
-	return strings.Join([]string{
-		"proved", serverOf(windows), record.VSphere.Reference, record.Azure.VMID, windows.Spec.ProviderID,
-	}, " ")
+	return strings.Join([]string{"proved", serverOf(windows), windows.Status.Record().VM(), windows.Spec.ProviderID}, " ")
 }
 
 // compare finds out whether the identity is the machine's. Users may write any into the spec of a new object, and a move or a
@@ -111,30 +108,24 @@ func (r *Reconciler) isOwn(windows *infrav1.WindowsMachine) bool {
 
 // isProved reports whether the status has the cloud's own ID of the machine's VM, and the server that gave it.
 func isProved(windows *infrav1.WindowsMachine) bool {
-	record := recordOf(windows)
-	return record.VSphere.Reference != "" && record.VSphere.Server != "" || record.Azure.VMID != "" && record.Azure.Server != ""
+	record := windows.Status.Record()
+	return record.VM() != "" && record.Server() != ""
 }
 
 // cloudMachine is the machine as the cloud gets it.
 func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
 	m := cloud.Machine{
 		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
-		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Place: placeOf(f), NetworkInterfaces: f.interfaces,
-		Server: serverOf(f.windows),
+		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Status: f.windows.Status,
+		NetworkInterfaces: f.interfaces, Server: serverOf(f.windows),
+	}
+	if f.machine != nil { // one that is already gone asks for no failure domain
+		m.FailureDomain = f.machine.Spec.FailureDomain
 	}
 	if m.Cluster.Name == "" {
 		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
 	}
 	return m
-}
-
-// placeOf is where the VM goes. A Machine that is already gone asks for no failure domain.
-func placeOf(f *facts) cloud.Place {
-	place := cloud.Place{Azure: f.windows.Status.Azure}
-	if f.machine != nil {
-		place.FailureDomain = f.machine.Spec.FailureDomain
-	}
-	return place
 }
 
 // proofOf is what is known of the machine that can prove which VM is its own.
@@ -144,7 +135,7 @@ func (r *Reconciler) proofOf(f *facts) cloud.Proof {
 		Vouched: f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID,
 	}
 	if !f.contested {
-		proof.Record = recordOf(f.windows)
+		proof.Record = f.windows.Status.Record()
 	}
 	switch {
 	case hadVM(f):
@@ -174,31 +165,16 @@ func (r *Reconciler) readDigest(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// recordOf is what the cloud itself calls the machine's VM, as the status has it.
-func recordOf(windows *infrav1.WindowsMachine) (record cloud.Record) {
-	record.VSphere = windows.Status.VSphere
-	if placement := windows.Status.Azure; placement != nil {
-		record.Azure = placement.AzureRecord
-	}
-	return record
-}
-
 // serverOf is the server of the machine's VM. The status has it once the VM is proved; before, an annotation has it, which a user
 // may change.
 func serverOf(windows *infrav1.WindowsMachine) string {
-	record := recordOf(windows)
-	return cmp.Or(record.VSphere.Server, record.Azure.Server, windows.Annotations[infrav1.ServerAnnotation])
+	return cmp.Or(windows.Status.Record().Server(), windows.Annotations[infrav1.ServerAnnotation])
 }
 
-// keep writes the cloud's own record of the VM into the status. A machine that has lost its status and is deleted has no place in
-// Azure to write it to.
+// keep writes the cloud's own record of the VM into the status.
 func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
-	if record == nil {
-		return
-	}
-	windows.Status.VSphere = record.VSphere
-	if placement := windows.Status.Azure; placement != nil {
-		placement.AzureRecord = record.Azure
+	if record != nil {
+		windows.Status.SetRecord(*record)
 	}
 }
 

@@ -65,8 +65,8 @@ type Reconciler struct {
 	Pools *addresses.Pools
 	// Policies keep workloads for Linux off Windows Nodes. They are nil where nobody looks after them.
 	Policies Policies
-	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
-	VSphere, Azure cloud.Provider
+	// Clouds are those that this manager runs machines in.
+	Clouds cloud.Registry
 	// Credentials keeps the Secrets that the spec of machines names.
 	Credentials *credentials.Keeper
 	// Identities keeps those that are no Secret of the machine's namespace, and Held holds those of them that are in it.
@@ -175,9 +175,10 @@ type facts struct {
 	// config is what the user data is made of; nil when another bootstrap provider makes it.
 	config *bootstrapv1.WindowsBootstrapConfig
 
-	// now is the time of this look, and speed that of the guests' clocks.
-	now   time.Time
-	speed int
+	// now is the time of this look, and speed that of the guests' clocks. clouds are those that are supported.
+	now    time.Time
+	speed  int
+	clouds cloud.Registry
 
 	// The phases fill these in: who the VM is, its adapters, its account by name, and what the cloud reports of it.
 	identity   cloud.Identity
@@ -188,7 +189,7 @@ type facts struct {
 	interfaces []infrav1.MachineNetworkInterface
 	account    string
 	going      bool                    // the Secret of the account is being deleted
-	recalled   *infrav1.AzurePlacement // of a machine that lost its status
+	recalled   *infrav1.WindowsMachine // this one, with the rights of its Cluster, if it lost its status
 	cloud      cloud.Cloud
 	vm         *cloud.VM
 
@@ -210,7 +211,7 @@ type facts struct {
 }
 
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
-	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now(), speed: r.Speed}
+	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now(), speed: r.Speed, clouds: r.Clouds}
 	err := r.Client.Get(ctx, key, f.windows)
 	if apierrors.IsNotFound(err) {
 		r.firsts.forget(key)

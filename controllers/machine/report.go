@@ -78,8 +78,8 @@ func reportVM(f *facts, vm cloud.VM) {
 		status.Initialization.Provisioned = new(true)
 	}
 	status.FailureDomain = cmp.Or(vm.FailureDomain, status.FailureDomain)
-	if status.Azure != nil {
-		status.Azure.ImageVersion = cmp.Or(vm.ImageVersion, status.Azure.ImageVersion)
+	if registered, ok := f.clouds.Find(f.windows); ok && registered.Show != nil {
+		registered.Show(status, vm)
 	}
 	if allocatable := allocatableOf(f); allocatable != nil {
 		status.Allocatable = allocatable
@@ -91,14 +91,11 @@ func allocatableOf(f *facts) corev1.ResourceList {
 	if f.config == nil {
 		return nil
 	}
-	var size bootstrap.Size
-	switch spec := f.windows.Spec.VSphere; {
-	case spec != nil:
-		size = bootstrap.Size{CPUs: int(spec.CPUs), MemoryMiB: int(spec.MemoryMiB)}
-	case f.vm != nil && f.vm.Size != (cloud.Size{}):
-		size = bootstrap.Size{CPUs: int(f.vm.Size.CPUs), MemoryMiB: int(f.vm.Size.MemoryMiB)}
+	size := f.clouds.Part(f.windows).Size
+	if size == (cloud.Size{}) && f.vm != nil {
+		size = f.vm.Size
 	}
-	allocatable, err := bootstrap.Allocatable(f.config.Spec, size)
+	allocatable, err := bootstrap.Allocatable(f.config.Spec, bootstrap.Size{CPUs: int(size.CPUs), MemoryMiB: int(size.MemoryMiB)})
 	if err != nil {
 		return nil // no user data is made from such a config, and its own conditions say why
 	}

@@ -101,6 +101,7 @@ func world(change ...func(*facts)) *facts {
 		cluster:  &clusterv1.Cluster{},
 		identity: cloud.Identity{Name: "m-abc", ProviderID: "test://m-abc"},
 		now:      begin,
+		clouds:   worldClouds,
 	}
 	for _, c := range change {
 		c(f)

@@ -49,7 +49,7 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	if err != nil {
 		return err
 	}
-	provider, holder := inItsCloud(cmp.Or(f.windows.Status.Azure, f.recalled), provider, key)
+	provider, holder := inItsCloud(r.placeOf(f), provider, key)
 	if !secret.Exists {
 		r.Accounts.Gone(provider, holder)
 	}
@@ -61,14 +61,22 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	return f.ofCloud(err)
 }
 
+// placeOf is the place in the status, or what was found out in its stead.
+func (r *Reconciler) placeOf(f *facts) *cloud.Place {
+	place := r.Clouds.Part(f.windows).Place
+	if place == nil && f.recalled != nil {
+		place = r.Clouds.Part(f.recalled).Place
+	}
+	return place
+}
+
 // inItsCloud is the provider in the cloud of the machine's place, if the place names one, and the key of who uses the account:
-// machines in several clouds may name one Secret that does not name the cloud of its principal. The public cloud is an
-// AzureCluster's default, and so leaves it to the manager.
-func inItsCloud(placement *infrav1.AzurePlacement, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
+// machines in several clouds may name one Secret that does not name the cloud of its principal.
+func inItsCloud(place *cloud.Place, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
 	placer, ok := p.(cloud.Placer)
-	if ok && placement != nil && placement.Cloud != "" && placement.Cloud != infrav1.AzurePublicCloud {
-		return placer.As(cloud.Grant{Cloud: string(placement.Cloud)}), cloud.Key{
-			Namespace: secret.Namespace, Name: secret.Name + " in " + string(placement.Cloud),
+	if ok && place != nil && place.SecretCloud != "" {
+		return placer.As(cloud.Grant{Cloud: place.SecretCloud}), cloud.Key{
+			Namespace: secret.Namespace, Name: secret.Name + " in " + place.SecretCloud,
 		}
 	}
 	return p, secret
@@ -78,22 +86,22 @@ func inItsCloud(placement *infrav1.AzurePlacement, p cloud.Provider, secret clie
 // own.
 func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.IdentityReference) error {
 	placer, ok := provider.(cloud.Placer)
-	if !ok || ref.Kind != "" && ref.Kind != infrav1.IdentityAzureCluster {
+	if !ok || ref.Kind != "" && string(ref.Kind) != identities.Kind {
 		return phase.Stall(infrav1.SpecInvalidReason,
 			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
 	}
 	use := identities.Use{
 		Machine: client.ObjectKeyFromObject(f.windows), Holds: mayHaveVM(f), Deleting: deleting(f),
 	}
-	placement := cmp.Or(f.windows.Status.Azure, f.recalled)
-	if placement != nil {
-		use.Cloud = string(placement.Cloud)
+	place := r.placeOf(f)
+	if place != nil {
+		use.Cloud = place.Cloud
 	}
 	switch {
 	case ref.Name != "":
 		use.Identity = client.ObjectKey{Namespace: f.windows.Namespace, Name: ref.Name}
-	case placement != nil:
-		use.Identity = client.ObjectKey{Namespace: placement.Identity.Namespace, Name: placement.Identity.Name}
+	case place != nil:
+		use.Identity = place.Identity
 	}
 	rights, err := r.Identities.Of(placer, use)
 	if err != nil {
@@ -113,15 +121,14 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 // noteTenant writes down in which tenant the VM will be: user data may need it, and the VM needs those. It connects to the cloud,
 // and so waits for Linux first.
 func (r *Reconciler) noteTenant(ctx context.Context, f *facts) error {
-	placement := f.windows.Status.Azure
-	if placement == nil || placement.TenantID != "" {
+	if part := r.Clouds.Part(f.windows); part.Place == nil || part.Lacks == "" {
 		return nil
 	}
 	if err := phase.Run(ctx, f, phase.Unless(hadVM, r.linuxFirst), r.connect); err != nil {
 		return err
 	}
 	if tenanted, ok := f.cloud.(cloud.Tenanted); ok {
-		placement.TenantID = tenanted.Tenant()
+		tenanted.ShowTenant(&f.windows.Status)
 	}
 	return nil
 }
@@ -228,7 +235,7 @@ func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
 			"Secret %s has no bootstrap data under the key \"value\"; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
-	return secret.Data["value"], understood(&secret, setupOf(f.windows.Spec))
+	return secret.Data["value"], understood(&secret, setupOf(f))
 }
 
 // refuse stops if a Secret is not the Machine's bootstrap data: a Machine may name any Secret, and its VM would show what is in
@@ -301,13 +308,7 @@ func understood(data *corev1.Secret, setup infrav1.ImageSetup) error {
 			"use a WindowsBootstrapConfig as the bootstrap config of the Machine", data.Name, format, runs, setup)
 }
 
-func setupOf(spec infrav1.WindowsMachineSpec) infrav1.ImageSetup {
-	var setup infrav1.ImageSetup
-	switch {
-	case spec.VSphere != nil:
-		setup = spec.VSphere.Image.Setup
-	case spec.Azure != nil:
-		setup = spec.Azure.Image.Setup
-	}
-	return cmp.Or(setup, infrav1.ImageSetupCloudbaseInit)
+// setupOf is the program in the image, or the API's default.
+func setupOf(f *facts) infrav1.ImageSetup {
+	return cmp.Or(f.clouds.Part(f.windows).Setup, infrav1.ImageSetupCloudbaseInit)
 }

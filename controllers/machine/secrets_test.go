@@ -17,6 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
@@ -34,7 +35,7 @@ func wantStop(t *testing.T, err error, reason, message string) {
 func TestCloudOfANewerAPI(t *testing.T) {
 	newer := &infrav1.WindowsMachine{}
 	newer.Name, newer.UID = "m", "1"
-	r := &Reconciler{VSphere: fake.Provider{}, Azure: fake.Provider{}}
+	r := &Reconciler{Clouds: inClouds(fake.Provider{})}
 	wantStop(t, r.identify(t.Context(), &facts{windows: newer}), infrav1.CloudNotSupportedReason,
 		"this release of the manager does not support the cloud in the spec")
 }
@@ -44,7 +45,7 @@ func TestIdentityOfANewerAPI(t *testing.T) {
 	newer := &infrav1.WindowsMachine{}
 	newer.Spec.IdentityRef = infrav1.IdentityReference{Kind: "AzureClusterIdentity", Name: "team"}
 	newer.Spec.Azure = &infrav1.AzureVM{}
-	r := &Reconciler{Azure: fake.Provider{}}
+	r := &Reconciler{Clouds: inClouds(fake.Provider{})}
 	wantStop(t, r.connect(t.Context(), &facts{windows: newer}), infrav1.SpecInvalidReason,
 		`identityRef has the kind "AzureClusterIdentity", which this release of the manager does not know`)
 }
@@ -63,11 +64,11 @@ func TestCloudOfASecret(t *testing.T) {
 		"clientSecret": []byte("a secret"),
 	}
 	server := func(of infrav1.AzureCloud) string {
-		m := &infrav1.WindowsMachine{}
+		m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
 		if of != "" {
 			m.Status.Azure = &infrav1.AzurePlacement{Cloud: of}
 		}
-		provider, holder := inItsCloud(m.Status.Azure, azure.Provider{}, secret)
+		provider, holder := inItsCloud(azure.Registration(nil).Part(m).Place, azure.Provider{}, secret)
 		var account cloud.Cloud
 		wait.Eventually(t, "the register", func(context.Context) (err error) {
 			account, err = register.Get(provider, holder, data)
@@ -108,7 +109,8 @@ func TestUnderstood(t *testing.T) {
 				{VSphere: &infrav1.VSphereVM{Image: infrav1.VSphereImage{Setup: c.setup}}},
 				{Azure: &infrav1.AzureVM{Image: infrav1.AzureImage{Setup: c.setup}}},
 			} {
-				wantStop(t, understood(data, setupOf(spec)), c.reason, c.message)
+				f := world(func(f *facts) { f.windows.Spec = spec })
+				wantStop(t, understood(data, setupOf(f)), c.reason, c.message)
 			}
 		})
 	}
@@ -209,7 +211,7 @@ func TestRefuseOfAnothersConfig(t *testing.T) {
 
 // TestSecretOf names the Secret of a machine that has one.
 func TestSecretOf(t *testing.T) {
-	r := &Reconciler{Azure: fake.Provider{}}
+	r := &Reconciler{Clouds: inClouds(fake.Provider{})}
 	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}
 	none := types.NamespacedName{}
 	if got := r.secretOf(m); got != none {
@@ -228,12 +230,13 @@ func TestSecretOf(t *testing.T) {
 // TestProviders: each cloud has its own.
 func TestProviders(t *testing.T) {
 	world := &fake.World{}
-	r := &Reconciler{VSphere: fake.Provider{World: world}, Azure: fake.Provider{}}
+	there, elsewhere := fake.Provider{World: world}, fake.Provider{}
+	r := &Reconciler{Clouds: cloud.Registry{vsphere.Registration(there), azure.Registration(elsewhere)}}
 	of := func(spec infrav1.WindowsMachineSpec) cloud.Provider {
 		return r.provider(&infrav1.WindowsMachine{Spec: spec})
 	}
-	if of(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}) != r.VSphere ||
-		of(infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}) != r.Azure || of(infrav1.WindowsMachineSpec{}) != nil {
+	if of(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}) != there ||
+		of(infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}) != elsewhere || of(infrav1.WindowsMachineSpec{}) != nil {
 		t.Error("a machine has another cloud's provider")
 	}
 }

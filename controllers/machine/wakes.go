@@ -23,6 +23,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 )
 
@@ -30,15 +31,8 @@ import (
 func endsWithAddresses() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 		windows, ok := e.Object.(*infrav1.WindowsMachine)
-		return !ok || usesPools(windows)
+		return !ok || addresses.Pooled(windows)
 	}}
-}
-
-func usesPools(windows *infrav1.WindowsMachine) bool {
-	vm := windows.Spec.VSphere
-	return vm != nil && slices.ContainsFunc(vm.NetworkInterfaces, func(adapter infrav1.VSphereNetworkInterface) bool {
-		return len(adapter.AddressesFromPools) > 0
-	})
 }
 
 // wakeOfMachine wakes the WindowsMachine of a Machine if it is there: one that is not is gone, or will be woken when it comes.

@@ -36,6 +36,7 @@ func TestImageVersion(t *testing.T) {
 	f := world(vm(cloud.Running, ""), func(f *facts) { f.vm.ImageVersion = "1.36.3" })
 	report(f, nil)
 	expect.Same(t, "place of a machine that has none", (*infrav1.AzurePlacement)(nil), f.windows.Status.Azure)
+	f.windows.Spec.Azure = &infrav1.AzureVM{}
 	f.windows.Status.Azure = &infrav1.AzurePlacement{Location: "westeurope"}
 	want := &infrav1.AzurePlacement{Location: "westeurope", ImageVersion: "1.36.3"}
 	report(f, nil)

@@ -41,9 +41,10 @@ func OnWindows(machine *clusterv1.Machine) bool {
 	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "WindowsMachine"
 }
 
-// FailureDomain returns why a Machine cannot have the failure domain that it wants: it is for clouds that place VMs in one.
-func FailureDomain(machine *clusterv1.Machine, windows *infrav1.WindowsMachine) string {
-	if machine.Spec.FailureDomain == "" || windows.Status.Azure != nil {
+// FailureDomain returns why a Machine cannot have the failure domain that it wants: only a VM whose cloud has written its place
+// into the status goes into one.
+func FailureDomain(machine *clusterv1.Machine, isPlaced bool) string {
+	if machine.Spec.FailureDomain == "" || isPlaced {
 		return ""
 	}
 	return fmt.Sprintf("Machine %s wants failure domain %q, but VMs of this cloud are not placed by failure domain; "+

@@ -52,12 +52,11 @@ func TestMachineOfConfig(t *testing.T) {
 }
 
 func TestFailureDomain(t *testing.T) {
-	machine, windows := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, &infrav1.WindowsMachine{}
-	expect.Same(t, "none", "", FailureDomain(machine, windows))
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+	expect.Same(t, "none", "", FailureDomain(machine, false))
 	machine.Spec.FailureDomain = "a"
 	expect.Same(t, "in a cloud without", `Machine m wants failure domain "a", but VMs of this cloud are not placed by failure `+
 		`domain; `+
-		"remove spec.failureDomain", FailureDomain(machine, windows))
-	windows.Status.Azure = &infrav1.AzurePlacement{}
-	expect.Same(t, "in a cloud that has them", "", FailureDomain(machine, windows))
+		"remove spec.failureDomain", FailureDomain(machine, false))
+	expect.Same(t, "in a cloud that has them", "", FailureDomain(machine, true))
 }

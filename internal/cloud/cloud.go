@@ -129,11 +129,13 @@ type Machine struct {
 	// Cluster is written on the VM as well. Once the Cluster is gone, only its name may be known.
 	Cluster ClusterMark
 
-	// Spec has the part for this cloud set.
-	Spec infrav1.WindowsMachineSpec
+	// Spec has the part for this cloud set. Status has where the VM goes, in a cloud that inherits that; a machine that is deleted
+	// may not have it.
+	Spec   infrav1.WindowsMachineSpec
+	Status infrav1.WindowsMachineStatus
 
-	// Place has more about where the VM goes, for clouds that inherit that.
-	Place Place
+	// FailureDomain is where the Machine wants the VM; empty leaves it to spec and cloud.
+	FailureDomain string
 
 	// NetworkInterfaces are the adapters with the MACs that they must get; one without gets any. Only Ensure needs them.
 	NetworkInterfaces []infrav1.MachineNetworkInterface

@@ -15,10 +15,10 @@ type Placer interface {
 	// Inherits names the kind of infrastructure object that Resolve understands.
 	Inherits() schema.GroupKind
 
-	// Resolve returns where the machine's VM goes. The object is nil if the Cluster has none of that kind. The place in
-	// spec.providerID holds over all else. A Transient error is about an object that lacks something yet. For a machine that is
-	// being deleted the answer has only the rights with which it is managed: identity and cloud.
-	Resolve(m *infrav1.WindowsMachine, infrastructure *unstructured.Unstructured) (*infrav1.AzurePlacement, error)
+	// Resolve writes into the status where the machine's VM goes. The object is nil if the Cluster has none of that kind. The place
+	// in spec.providerID holds over all else. A Transient error is about an object that lacks something yet. For a machine that is
+	// being deleted it writes only the rights with which it is managed: identity and cloud.
+	Resolve(m *infrav1.WindowsMachine, infrastructure *unstructured.Unstructured) error
 
 	// Allow decides whose credentials a machine may use: those of an identity object, or the manager's own if identity is nil.
 	Allow(by Asker, identity *unstructured.Unstructured) (Grant, error)
@@ -55,18 +55,10 @@ type Grant struct {
 	AskedBy, AskedCloud string
 }
 
-// Place is what a cloud that inherits gets about where a VM goes.
-type Place struct {
-	// Azure is status.azure; nil elsewhere, and for a machine that is deleted before it had one.
-	Azure *infrav1.AzurePlacement
-	// FailureDomain is where the Machine wants the VM; empty leaves it to spec and cloud.
-	FailureDomain string
-}
-
 // Tenanted is an account in a cloud with tenants.
 type Tenanted interface {
-	// Tenant is the ID of the account's tenant; empty if only a domain of it is known.
-	Tenant() string
+	// ShowTenant writes the ID of the account's tenant into the place in a status, unless only a domain of it is known.
+	ShowTenant(status *infrav1.WindowsMachineStatus)
 }
 
 // Size is that of a VM; zero if it is not known.

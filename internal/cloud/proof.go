@@ -88,23 +88,8 @@ func DigestOf(providerID string, data UserData) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Record is what a cloud calls what it made, each for as long as that exists, and nothing else ever. Each part has the server
-// that gave it, and whether that accepted our own request to delete the VM.
-type Record struct {
-	VSphere infrav1.VSphereRecord
-	Azure   infrav1.AzureRecord
-}
-
-// GivenBy is what of a record counts at a server: what another one gave is as if it were not there.
-func (r Record) GivenBy(server string) Record {
-	if server == "" || r.VSphere.Server != server {
-		r.VSphere = infrav1.VSphereRecord{}
-	}
-	if server == "" || r.Azure.Server != server {
-		r.Azure = infrav1.AzureRecord{}
-	}
-	return r
-}
+// Record is what a cloud calls what it made.
+type Record = infrav1.VMRecord
 
 // MachineID names the machine that something is remembered of. An identity alone does not: a user may write that of another
 // machine into a new object.

@@ -24,7 +24,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 	"github.com/capwin/cluster-api-provider-windows/internal/wake"
@@ -76,12 +78,17 @@ func filled(caches cache.Cache) healthz.Checker {
 	}
 }
 
+// registry has all clouds that there are. Nothing else has to know that there is another one.
+func registry(inAzure azure.Provider) cloud.Registry {
+	return cloud.Registry{vsphere.Registration(vsphere.Provider{}), azure.Registration(inAzure)}
+}
+
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
-	azure, err := flags.azure()
+	provider, err := flags.azure()
 	if err != nil {
 		return err
 	}
-	if azure.Manager, err = managementCluster(ctx, mgr.GetAPIReader()); err != nil {
+	if provider.Manager, err = managementCluster(ctx, mgr.GetAPIReader()); err != nil {
 		return err
 	}
 	changed := &wake.Pacer{Namespace: flags.namespace}
@@ -110,8 +117,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Workload: clusters,
 		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		Policies: policies,
-		VSphere:  vsphere.Provider{},
-		Azure:    azure,
+		Clouds:   registry(provider),
 		Credentials: &credentials.Keeper{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, WatchFilter: flags.watchFilter,
 		},
@@ -126,7 +132,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Events:      recorder,
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
-		Manager:     azure.Manager,
+		Manager:     provider.Manager,
 		TookOver:    flags.tookOver(),
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))
 }
@@ -166,6 +172,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Workload:     clusters,
 		Linux:        clusters,
 		Rights:       rights,
+		Clouds:       registry(azure.Provider{}),
 		GuestReports: true,
 		TokenTTL:     flags.tokenTTL,
 		TrustSecret:  time.Minute,

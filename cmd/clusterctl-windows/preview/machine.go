@@ -244,7 +244,7 @@ func (m *Machine) fillIdentity(o *objects.Set) error {
 	if m.identity, err = provider.Identify(m.Windows); err != nil {
 		return refuse(err)
 	}
-	if reason := refusals.FailureDomain(m.Owner, m.Windows); reason != "" {
+	if reason := refusals.FailureDomain(m.Owner, m.Windows.Status.Azure != nil); reason != "" {
 		return refuse(errors.New(reason))
 	}
 	if err := provider.Check(m.Windows); err != nil && !m.hasVM() {

@@ -26,16 +26,14 @@ func (m *Machine) place(o *objects.Set) error {
 		return nil
 	}
 	if m.Windows.Status.Azure == nil {
-		placement, err := m.placement(o, placer)
-		if err != nil {
+		if err := m.resolve(o, placer); err != nil {
 			return m.subject(o).Explain(err)
 		}
-		m.Windows.Status.Azure = placement
 	}
 	return m.fillTenant(o)
 }
 
-func (m *Machine) placement(o *objects.Set, placer cloud.Placer) (*infrav1.AzurePlacement, error) {
+func (m *Machine) resolve(o *objects.Set, placer cloud.Placer) error {
 	ref := m.cluster.Spec.InfrastructureRef
 	if !ref.IsDefined() && m.cluster.Spec.Topology.IsDefined() { // the topology sets it
 		ref.APIGroup, ref.Kind, ref.Name = placer.Inherits().Group, placer.Inherits().Kind, m.cluster.Name
@@ -44,7 +42,7 @@ func (m *Machine) placement(o *objects.Set, placer cloud.Placer) (*infrav1.Azure
 	}
 	object, err := infrastructureOf(o, m.cluster.Namespace, ref)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	found := object != nil
 	if !found {
@@ -52,13 +50,13 @@ func (m *Machine) placement(o *objects.Set, placer cloud.Placer) (*infrav1.Azure
 		object.SetName(ref.Name)
 		object.SetNamespace(m.cluster.Namespace)
 	}
-	return m.placementBy(placer, object, ref, found)
+	return m.resolveBy(placer, object, ref, found)
 }
 
-// placementBy resolves by an object of which all blanks are filled in, and notes those that the answer depends on.
-func (m *Machine) placementBy(
+// resolveBy resolves by an object of which all blanks are filled in, and notes those that the answer depends on.
+func (m *Machine) resolveBy(
 	placer cloud.Placer, object *unstructured.Unstructured, ref clusterv1.ContractVersionedObjectReference, found bool,
-) (*infrav1.AzurePlacement, error) {
+) error {
 	m.notePause(object, ref)
 	var open []blank
 	for _, blank := range blanksOf(object.GetName()) {
@@ -67,19 +65,20 @@ func (m *Machine) placementBy(
 			open = append(open, blank)
 		}
 	}
-	placement, err := placer.Resolve(m.Windows, object)
-	if err != nil {
-		return nil, err
+	unplaced := m.Windows.DeepCopy()
+	if err := placer.Resolve(m.Windows, object); err != nil {
+		return err
 	}
 	name := fmt.Sprintf("%s %s/%s", ref.Kind, object.GetNamespace(), object.GetName())
 	for _, blank := range open {
 		changed := object.DeepCopy()
 		blank.set(changed.Object, blank.substitute)
-		if otherwise, err := placer.Resolve(m.Windows, changed); err == nil && !m.sameGuest(placement, otherwise) {
+		elsewhere := unplaced.DeepCopy()
+		if err := placer.Resolve(elsewhere, changed); err == nil && !m.sameGuest(m.Windows.Status.Azure, elsewhere.Status.Azure) {
 			m.noteBlank(blank, name, found)
 		}
 	}
-	return placement, nil
+	return nil
 }
 
 // infrastructureOf is a copy of the Cluster's infrastructure object, or nil if the files do not have it.

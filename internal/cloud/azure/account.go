@@ -103,12 +103,11 @@ func (a *account) server() string {
 // serves reports whether the machine's VM is at this server, as far as that is known. It proves nothing.
 func (a *account) serves(m cloud.Machine) bool { return m.Server == "" || m.Server == a.server() }
 
-// Tenant is part of cloud.Tenanted.
-func (a *account) Tenant() string {
-	if !login.IsID(a.calls.Principal.Tenant) {
-		return ""
+// ShowTenant is part of cloud.Tenanted.
+func (a *account) ShowTenant(status *infrav1.WindowsMachineStatus) {
+	if tenant := a.calls.Principal.Tenant; status.Azure != nil && login.IsID(tenant) {
+		status.Azure.TenantID = tenant
 	}
-	return a.calls.Principal.Tenant
 }
 
 // Health is that of the calls and the watch.

@@ -128,7 +128,7 @@ func TestBadInput(t *testing.T) {
 			azure(func(vm *infrav1.AzureVM) { vm.Zones = []string{"9"} }), "", infrav1.SizeNotOfferedReason, "but in 1, 2, 3",
 		},
 		"a failure domain that does not exist": {
-			func(_ *stage, m *cloud.Machine) { m.Place.FailureDomain = "7" }, "", infrav1.SizeNotOfferedReason, "zone 7",
+			func(_ *stage, m *cloud.Machine) { m.FailureDomain = "7" }, "", infrav1.SizeNotOfferedReason, "zone 7",
 		},
 		"an identity that does not exist": {
 			azure(func(vm *infrav1.AzureVM) {

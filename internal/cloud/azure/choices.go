@@ -127,7 +127,7 @@ func (a *account) choose(group arm.ID, m cloud.Machine, s *next.Survey) {
 	cache := a.sizes.cache(group.Subscription, location)
 	sizes, failure := cache.get()
 	var unfit *cloud.Error
-	choices := request.Choices(request.Sizes(m.Spec.Azure), request.Zones(m.Spec.Azure, m.Place.FailureDomain))
+	choices := request.Choices(request.Sizes(m.Spec.Azure), request.Zones(m.Spec.Azure, m.FailureDomain))
 	choice, ok := request.Pick(choices, func(candidate request.Choice) bool {
 		if err := sizes.Refuse(m.Spec.Azure, candidate.Size, candidate.Zone, location); err != nil {
 			unfit = cmp.Or(unfit, err)
@@ -158,8 +158,8 @@ func (a *account) accelerates(group arm.ID, m cloud.Machine, choice request.Choi
 // locationOf is where the VM is, from its status or its spec.
 func locationOf(m cloud.Machine) string {
 	switch {
-	case m.Place.Azure != nil:
-		return m.Place.Azure.Location
+	case m.Status.Azure != nil:
+		return m.Status.Azure.Location
 	case m.Spec.Azure != nil:
 		return m.Spec.Azure.Location
 	}

@@ -149,7 +149,7 @@ func TestShelves(t *testing.T) {
 func TestLocationOf(t *testing.T) {
 	m := blueMachine()
 	expect.Same(t, "of the spec", "spec", locationOf(m))
-	m.Place.Azure = &infrav1.AzurePlacement{Location: "status"}
+	m.Status.Azure = &infrav1.AzurePlacement{Location: "status"}
 	expect.Same(t, "of the status", "status", locationOf(m))
 	expect.Same(t, "of neither", "", locationOf(cloud.Machine{}))
 }

@@ -24,26 +24,28 @@ func (Provider) Inherits() schema.GroupKind {
 }
 
 // Resolve fills in from the AzureCluster what the spec leaves out.
-func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Unstructured) (*infrav1.AzurePlacement, error) {
+func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Unstructured) (err error) {
 	if !m.DeletionTimestamp.IsZero() {
-		return rightsOf(azureCluster)
+		m.Status.Azure, err = rightsOf(azureCluster)
+		return err
 	}
 	resolved, err := placement.Resolve(m.Spec.Azure, m.Spec.ProviderID, azureCluster)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	identity, err := placement.IdentityOf(azureCluster)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &infrav1.AzurePlacement{
+	m.Status.Azure = &infrav1.AzurePlacement{
 		Cloud: resolved.Cloud, SubscriptionID: resolved.Group.Subscription, ResourceGroup: resolved.Group.Group,
 		Location: resolved.Location, SubnetIDs: resolved.Subnets,
 		SecurityGroupID: resolved.SecurityGroup, RouteTableID: resolved.RouteTable,
 		LoadBalancerName: resolved.Balancer, OutboundPoolID: resolved.OutboundPool, FailureDomains: resolved.FailureDomains,
 		Tags:     tagsOf[infrav1.AzureTagValue](resolved.Tags),
 		Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
-	}, nil
+	}
+	return nil
 }
 
 // rightsOf is the cloud and the identity that an AzureCluster, which may have lost all else, names for a machine that lost its
@@ -61,7 +63,7 @@ func rightsOf(azureCluster *unstructured.Unstructured) (*infrav1.AzurePlacement,
 
 // placementOf is where the VM goes, as its status has it; a complete spec needs no status.
 func placementOf(m cloud.Machine) (placement.Placement, error) {
-	placed := m.Place.Azure
+	placed := m.Status.Azure
 	if placed == nil {
 		return placement.Resolve(m.Spec.Azure, m.ProviderID, nil)
 	}

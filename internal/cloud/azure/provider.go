@@ -25,6 +25,7 @@
 package azure
 
 import (
+	"cmp"
 	"regexp"
 	"time"
 
@@ -63,6 +64,49 @@ var _ cloud.Provider = Provider{}
 // Name is that of the part of a spec that is for it.
 func (Provider) Name() string { return infrav1.CloudAzure }
 
+// Registration is Azure as programs register it.
+func Registration(p cloud.Provider) cloud.Registration {
+	return cloud.Registration{
+		Provider: p, Part: partOf, Show: show, ReportsInCluster: true,
+		Chosen: func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
+		// cloud-node-manager initializes Nodes by the chart of cloud-provider-azure v1.36.6, and reads neither. The controller reads a
+		// file of the machine or a Secret.
+		Initializer: cloud.Initializer{
+			Reads: "where cloud-node-manager initializes Nodes, and cloud-controller-manager reads /etc/kubernetes/azure.json of the " +
+				"control plane's machines or Secret kube-system/azure-cloud-provider",
+			Brings: "HelmChartProxy %s-azure-ccm of the management cluster brings both",
+		},
+	}
+}
+
+// partOf is what the controllers read of the part for Azure. The tenant comes last, with the machine's identity. The public cloud
+// is an AzureCluster's default, and so leaves it to the manager which one a Secret is for.
+func partOf(m *infrav1.WindowsMachine) cloud.Part {
+	part := cloud.Part{Setup: m.Spec.Azure.Image.Setup, Lacks: "status.azure.tenantID"}
+	placed := m.Status.Azure
+	if placed == nil {
+		return part
+	}
+	if placed.TenantID != "" {
+		part.Lacks = ""
+	}
+	part.Place = &cloud.Place{
+		Cloud: string(placed.Cloud), SecretCloud: string(placed.Cloud),
+		Identity: cloud.Key{Namespace: placed.Identity.Namespace, Name: placed.Identity.Name},
+	}
+	if placed.Cloud == infrav1.AzurePublicCloud {
+		part.Place.SecretCloud = ""
+	}
+	return part
+}
+
+// show keeps the version of the image that Azure has made a VM of.
+func show(status *infrav1.WindowsMachineStatus, vm cloud.VM) {
+	if placed := status.Azure; placed != nil {
+		placed.ImageVersion = cmp.Or(vm.ImageVersion, placed.ImageVersion)
+	}
+}
+
 var computerName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,13}[a-z0-9]$`)
 
 // Identify derives the VM's name from the machine's UID, once. From then on spec.providerID holds name, group and subscription.
@@ -82,7 +126,7 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if m.UID == "" {
 		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
 	}
-	resolved, err := placementOf(cloud.Machine{Spec: m.Spec, Place: cloud.Place{Azure: m.Status.Azure}})
+	resolved, err := placementOf(cloud.Machine{Spec: m.Spec, Status: m.Status})
 	if err != nil {
 		return cloud.Identity{}, err
 	}

@@ -30,20 +30,19 @@ func TestPlaceInTheStatus(t *testing.T) {
 	m := &infrav1.WindowsMachine{}
 	m.Spec.Azure = &infrav1.AzureVM{}
 	from := azureCluster(t)
-	at := expect.Got(Provider{}.Resolve(m, from))(t)
+	expect.OK(t, Provider{}.Resolve(m, from))
+	at := m.Status.Azure
 	expect.Same(t, "identity", infrav1.AzureIdentity{Namespace: "identities", Name: "clusters"}, at.Identity)
 	want := expect.Got(placement.Resolve(m.Spec.Azure, "", from))(t)
-	got := expect.Got(placementOf(cloud.Machine{Place: cloud.Place{Azure: at}}))(t)
+	got := expect.Got(placementOf(cloud.Machine{Status: infrav1.WindowsMachineStatus{Azure: at}}))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	expect.Same(t, "no tags", true, tagsOf[string](map[string]string(nil)) == nil)
 
-	_, err := Provider{}.Resolve(m, nil)
-	expect.Says(t, "a spec that says nothing, without an AzureCluster", err, "spec.azure.subscriptionID is not set")
+	expect.Says(t, "a spec that says nothing, without an AzureCluster", Provider{}.Resolve(m, nil), "spec.azure.subscriptionID is not set")
 	expect.OK(t, unstructured.SetNestedField(from.Object, "Secret", "spec", "identityRef", "kind"))
-	_, err = Provider{}.Resolve(m, from)
-	expect.Says(t, "an identity of another kind", err, "names no AzureClusterIdentity")
+	expect.Says(t, "an identity of another kind", Provider{}.Resolve(m, from), "names no AzureClusterIdentity")
 }
 
 // TestIdentifyRefuses a machine that the API server has not seen yet, and one that is nowhere.
@@ -71,9 +70,15 @@ func TestConnect(t *testing.T) {
 	plain := opened(Provider{})
 	expect.Same(t, "opened at no time", false, plain.opened.IsZero())
 	expect.Same(t, "time of a call", 30*time.Second, plain.calls.Timeout)
-	expect.Same(t, "tenant", armsim.Tenant, plain.Tenant())
-	plain.calls.Principal.Tenant = "organizations"
-	expect.Same(t, "tenant without an ID", "", plain.Tenant())
+	status := infrav1.WindowsMachineStatus{}
+	plain.ShowTenant(&status)
+	expect.Same(t, "a machine without a place", (*infrav1.AzurePlacement)(nil), status.Azure)
+	status.Azure = &infrav1.AzurePlacement{}
+	plain.ShowTenant(&status)
+	expect.Same(t, "tenant", armsim.Tenant, status.Azure.TenantID)
+	plain.calls.Principal.Tenant, status.Azure.TenantID = "organizations", ""
+	plain.ShowTenant(&status)
+	expect.Same(t, "tenant without an ID", "", status.Azure.TenantID)
 
 	var ticks <-chan time.Time = make(chan time.Time)
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

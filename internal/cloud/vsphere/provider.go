@@ -60,6 +60,23 @@ var _ cloud.Provider = Provider{}
 // Name is that of the part of a spec that is for it.
 func (Provider) Name() string { return infrav1.CloudVSphere }
 
+// Registration is vSphere as programs register it.
+func Registration(p cloud.Provider) cloud.Registration {
+	return cloud.Registration{
+		Provider: p,
+		Chosen:   func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
+		Part: func(m *infrav1.WindowsMachine) cloud.Part {
+			vm := m.Spec.VSphere
+			return cloud.Part{Setup: vm.Image.Setup, Size: cloud.Size{CPUs: int64(vm.CPUs), MemoryMiB: int64(vm.MemoryMiB)}}
+		},
+		// vsphere-cpi v1.36.0 reads a Secret, if its chart has no other name for it.
+		Initializer: cloud.Initializer{
+			Reads:  "which read Secret kube-system/vsphere-cloud-secret",
+			Brings: "Secret %s-vsphere-cloud-secret of the management cluster brings it",
+		},
+	}
+}
+
 // Identify derives the VM's UUID from the machine's UID, once. From then on spec.providerID holds it, even when clusterctl
 // move or a restored backup gives the machine another UID.
 func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {

@@ -36,10 +36,23 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/wake"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
+
+// clouds are those that the controllers of machines get.
+func (o Options) clouds() (supported cloud.Registry) {
+	if o.VSphere != nil {
+		supported = append(supported, vsphere.Registration(o.VSphere))
+	}
+	if o.Azure != nil {
+		supported = append(supported, azure.Registration(o.Azure))
+	}
+	return supported
+}
 
 // Options say how our controllers are run.
 type Options struct {
@@ -232,7 +245,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 	}
 	ears := &guests.Ears{GetClient: w.Clusters.GetClient, Heard: changed.Wake}
 	return errors.Join(mgr.Add(register), mgr.Add(others), mgr.Add(ears), (&machine.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Clouds: o.clouds(),
 		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
 		Credentials: own, Identities: others, Held: held,
 		Accounts: register, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
@@ -256,6 +269,7 @@ func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o 
 	}
 	return errors.Join(rights.SetupWithManager(mgr, p.options(Rights)), (&bootstrap.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Linux: w,
+		Clouds: cloud.Registry{vsphere.Registration(vsphere.Provider{}), azure.Registration(azure.Provider{})},
 		Rights: rights, GuestReports: o.GuestReports, TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
 		Events: recorder, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs)))

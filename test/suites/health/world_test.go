@@ -38,7 +38,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
 	"github.com/capwin/cluster-api-provider-windows/controllers/identities"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/wake"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -142,6 +144,8 @@ func (w *world) noteManagement(before, now client.Object) {
 	}
 }
 
+func inAzure(p cloud.Provider) cloud.Registry { return cloud.Registry{azure.Registration(p)} }
+
 // ourReconcilers are set up as wiring.go does it.
 func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 	t.Helper()
@@ -152,7 +156,7 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 	others := &identities.Keeper{Live: api}
 	ears := &guests.Ears{Heard: changed.Wake}
 	windows := &machine.Reconciler{
-		Client: api, Live: api, Workload: w, Azure: fakecloud.Provider{World: w.cloud},
+		Client: api, Live: api, Workload: w, Clouds: inAzure(fakecloud.Provider{World: w.cloud}),
 		Pools:       &addresses.Pools{Client: api, Live: api, Now: time.Now},
 		Credentials: &credentials.Keeper{Client: api, Live: api, Events: recorder},
 		Identities:  others,
@@ -167,7 +171,7 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 		Object: &bootstrapv1.WindowsBootstrapConfig{}, List: &bootstrapv1.WindowsBootstrapConfigList{}, Events: recorder, Now: time.Now,
 	}
 	configs := &bootstrap.Reconciler{
-		Client: api, Live: api, Workload: w, Linux: w, Rights: rights, TokenTTL: tokenTTL,
+		Client: api, Live: api, Workload: w, Linux: w, Rights: rights, TokenTTL: tokenTTL, Clouds: inAzure(azure.Provider{}),
 		TrustSecret: time.Minute, Events: recorder, Now: time.Now,
 	}
 	expect.OK(t, rights.Asked().Start(t.Context(), queue{of: w.loop, kind: clusterKind}))
