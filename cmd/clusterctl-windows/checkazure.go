@@ -1,9 +1,13 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
+)
 
 func checkAzureCommand(s streams) *cobra.Command {
-	c := cloudCheck{cloud: "azure", people: "Azure", s: s}
+	c := cloudCheck{cloud: azure.Provider{}.Name(), people: "Azure", s: s}
 	cmd := c.complete(&cobra.Command{
 		Use: "azure -f FILE", Short: "compare a spec with Azure",
 		Long: `Asks Azure, before a machine is made: whether it lets the identity in, has what the spec names, and gives the identity

@@ -1,9 +1,13 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+)
 
 func checkVSphereCommand(s streams) *cobra.Command {
-	c := cloudCheck{cloud: "vsphere", people: "the vCenter", s: s}
+	c := cloudCheck{cloud: vsphere.Provider{}.Name(), people: "the vCenter", s: s}
 	return c.complete(&cobra.Command{
 		Use: "vsphere -f FILE", Short: "compare a spec with its vCenter",
 		Long: `Asks the vCenter, before a machine is made: whether it lets the account in, has what the spec names, and gives the

@@ -63,6 +63,20 @@ func roomsOfRow(cell string) (all []string) {
 	return all
 }
 
+// What a third cloud brings is there for each of the two.
+func TestArchitectureOfAThirdCloud(t *testing.T) {
+	for _, row := range rowsOf(pageSection(t, architecturePage, "A third cloud")) {
+		for _, found := range codeOfCell.FindAllStringSubmatch(row[1], -1) {
+			for _, cloud := range []string{"vsphere", "azure"} {
+				name := strings.ReplaceAll(found[1], "CLOUD", cloud)
+				if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(name))); err != nil {
+					t.Errorf("%s: a third cloud: %v", architecturePage, err)
+				}
+			}
+		}
+	}
+}
+
 // The drawn ways have functions that are there.
 func TestArchitectureHasTheWays(t *testing.T) {
 	const vsphere, azure = "From a WindowsMachine to CloneVM_Task", "From a WindowsMachine to the PUT of its VM"

@@ -49,6 +49,29 @@ func TestCloudsStayInTheirRooms(t *testing.T) {
 	}
 }
 
+// alikeNames are texts that are the name of a cloud and mean something else, by file, and what they mean.
+var alikeNames = map[string]string{
+	"bootstrap/network/profiles.go":    "a network of HNS",
+	"bootstrap/plan/plan.go":           "a channel of reports",
+	"internal/cloud/azure/arm/tags.go": "how tags begin that Azure keeps for itself",
+}
+
+// TestNamesOfCloudsStandOnce: a cloud's name is a constant of the API.
+func TestNamesOfCloudsStandOnce(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest || s.path == "api/infrastructure/v1beta1/clouds.go" || within(s.folder, "test", "hack") {
+			continue
+		}
+		found := s.linesThatName(regexp.MustCompile("^[\"`](azure|vsphere)[\"`]$"))
+		switch meaning, alike := alikeNames[s.path]; {
+		case alike && len(found) != 1:
+			t.Errorf("%s has the name of a cloud %d times, and once as %s", s.path, len(found), meaning)
+		case !alike && len(found) > 0:
+			t.Errorf("%v: use infrav1.CloudAzure or infrav1.CloudVSphere", found)
+		}
+	}
+}
+
 // linesThatName are the lines with a name or a text that matches.
 func (s source) linesThatName(pattern *regexp.Regexp) map[string]bool {
 	positions := map[string]bool{}

@@ -38,7 +38,7 @@ var rooms = []room{
 	{folder: "bootstrap/scripts"},
 	{folder: "internal/cloud", may: []string{"api"}},
 	{folder: "internal/cloud/accounts", may: []string{"api", "internal/cloud", "internal/metrics", "internal/tenants"}},
-	{folder: "test/kit/cloudtest", may: []string{"api", "internal/cloud", "test/kit/proved", "test/kit/wait"}},
+	{folder: "test/kit/cloudtest", may: []string{"api", "internal/cloud", "test/kit/expect", "test/kit/proved", "test/kit/wait"}},
 	{folder: "test/sim/fake", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/breaker", "internal/cloud", "internal/metrics"}},

@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
@@ -43,6 +44,29 @@ func TestPlaceInTheStatus(t *testing.T) {
 	expect.Says(t, "a spec that says nothing, without an AzureCluster", Provider{}.Resolve(m, nil), "spec.azure.subscriptionID is not set")
 	expect.OK(t, unstructured.SetNestedField(from.Object, "Secret", "spec", "identityRef", "kind"))
 	expect.Says(t, "an identity of another kind", Provider{}.Resolve(m, from), "names no AzureClusterIdentity")
+}
+
+// TestRegistration: the place has the identity and the cloud, of which the public one leaves it to the manager what a Secret is
+// for, and the tenant comes last.
+func TestRegistration(t *testing.T) {
+	spec := infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{Image: infrav1.AzureImage{Setup: "Sysprep"}}}
+	r := Registration(Provider{})
+	cloudtest.Registered(t, r, spec)
+	m := &infrav1.WindowsMachine{Spec: spec}
+	expect.Same(t, "nowhere yet", cloud.Part{Setup: "Sysprep", Lacks: "status.azure.tenantID"}, r.Part(m))
+	identity := infrav1.AzureIdentity{Namespace: "identities", Name: "theirs"}
+	m.Status.Azure = &infrav1.AzurePlacement{Cloud: infrav1.AzureChinaCloud, Identity: identity}
+	there := cloud.Place{
+		Cloud: "AzureChinaCloud", SecretCloud: "AzureChinaCloud", Identity: cloud.Key{Namespace: "identities", Name: "theirs"},
+	}
+	expect.Same(t, "without a tenant", cloud.Part{Setup: "Sysprep", Lacks: "status.azure.tenantID", Place: &there}, r.Part(m))
+	m.Status.Azure.TenantID, m.Status.Azure.Cloud = "a tenant", infrav1.AzurePublicCloud
+	there.Cloud, there.SecretCloud = "AzurePublicCloud", ""
+	expect.Same(t, "in the public cloud", cloud.Part{Setup: "Sysprep", Place: &there}, r.Part(m))
+	for _, version := range []string{"1.36.3", ""} { // it stays
+		r.Show(&m.Status, cloud.VM{ImageVersion: version})
+		expect.Same(t, "version of the image", "1.36.3", m.Status.Azure.ImageVersion)
+	}
 }
 
 // TestIdentifyRefuses a machine that the API server has not seen yet, and one that is nowhere.

@@ -10,6 +10,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
+// TestRegistration: the spec has the size and the setup of the image.
+func TestRegistration(t *testing.T) {
+	spec := infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
+		CPUs: 4, MemoryMiB: 16384, Image: infrav1.VSphereImage{Setup: "Sysprep"},
+	}}
+	cloudtest.Registered(t, Registration(Provider{}), spec)
+	expect.Same(t, "part", cloud.Part{Setup: "Sysprep", Size: cloud.Size{CPUs: 4, MemoryMiB: 16384}},
+		Registration(Provider{}).Part(&infrav1.WindowsMachine{Spec: spec}))
+}
+
 func TestIdentify(t *testing.T) {
 	const id = "0f3b3c52-0a5f-4c0e-9d55-2f8a7b1e64c3"
 	machine := func(uid, providerID string) *infrav1.WindowsMachine {
