@@ -74,7 +74,7 @@ func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, po
 // that is checked. No object adds to it or changes it.
 func (p Provider) OnThisComputer(asker cloud.Asker) Provider {
 	p.grant = cloud.Grant{
-		Proof: string(placement.OwnComputer), AskedBy: asker.Namespace, AskedCloud: placement.OtherCloud(asker.Cloud),
+		Proof: placement.OwnComputer, AskedBy: asker.Namespace, AskedCloud: placement.OtherCloud(asker.Cloud),
 	}
 	return p
 }

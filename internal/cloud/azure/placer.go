@@ -117,11 +117,7 @@ func (p Provider) Allow(asker cloud.Asker, identity *unstructured.Unstructured) 
 	if err != nil {
 		return cloud.Grant{}, err
 	}
-	return cloud.Grant{
-		Proof: string(grant.Proof), ClientID: grant.ClientID, TenantID: grant.TenantID,
-		Secret: cloud.Key{Namespace: grant.SecretNamespace, Name: grant.SecretName}, Cloud: grant.Cloud,
-		AskedBy: grant.AskedBy, AskedCloud: grant.AskedCloud,
-	}, nil
+	return cloud.Grant(grant), nil
 }
 
 // As is the provider with the rights of a grant.
@@ -136,13 +132,9 @@ func (p Provider) signIn(secret map[string][]byte) (calls.Principal, error) {
 	if p.login != nil {
 		return p.login(secret)
 	}
-	grant := placement.OwnSecret(cloud.Asker{}, "")
-	if p.grant.Proof != "" {
-		grant = placement.Grant{
-			Proof: placement.Proof(p.grant.Proof), ClientID: p.grant.ClientID, TenantID: p.grant.TenantID,
-			SecretNamespace: p.grant.Secret.Namespace, SecretName: p.grant.Secret.Name,
-			AskedBy: p.grant.AskedBy, AskedCloud: p.grant.AskedCloud,
-		}
+	grant := placement.Grant(p.grant)
+	if grant.Proof == "" {
+		grant = placement.OwnSecret(cloud.Asker{}, "")
 	}
 	principal, err := login.Open(login.Request{Grant: grant, Secret: secret, Cloud: cmp.Or(p.grant.Cloud, p.Cloud), Book: p.Book})
 	if err != nil {

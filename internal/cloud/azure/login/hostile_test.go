@@ -218,7 +218,7 @@ func TestUntrusted(t *testing.T) {
 	for name, ca := range map[string][]byte{"the system's": nil, "another's": newCertificate(t)} {
 		p := expect.Got(Open(Request{
 			Grant: placement.Grant{
-				Proof: placement.ClientSecret, ClientID: app, TenantID: armsim.Tenant, SecretNamespace: "team", SecretName: "azure",
+				Proof: placement.ClientSecret, ClientID: app, TenantID: armsim.Tenant, Secret: cloud.Key{Namespace: "team", Name: "azure"},
 			},
 			Secret: map[string][]byte{keySecret: []byte("canary-secret")}, Cloud: "Lab", Book: newBook(t, h.server.URL, ca),
 		}))(t)

@@ -92,7 +92,7 @@ func Open(r Request) (*Principal, error) {
 
 // read takes apart a Secret, or the manager's environment.
 func (r Request) read() (input, error) {
-	if !r.Grant.Proof.Ambient() {
+	if !placement.IsAmbient(r.Grant.Proof) {
 		return r.fromSecret()
 	}
 	if len(r.Secret) > 0 {
@@ -143,7 +143,7 @@ func (in input) digest() string {
 // Name is equal for equal principals in equal clouds with equal proofs, whoever named them. It is a secret, because it reveals
 // who has the same proof.
 func (p *Principal) Name() string {
-	return fmt.Sprintf("%q", []string{string(p.Proof), p.Cloud.Text(), p.TenantID, p.ClientID, p.proof()})
+	return fmt.Sprintf("%q", []string{p.Proof, p.Cloud.Text(), p.TenantID, p.ClientID, p.proof()})
 }
 
 // Options are those of a client of Azure Resource Manager: our transport and no retries, because the limiter is ours.

@@ -11,8 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Proof is how a principal proves to Azure who it is.
-type Proof string
+// Proof is how a principal proves to Azure who it is, as the seam carries it.
+type Proof = string
 
 // The proofs. Those in a Secret belong to who wrote the Secret; the others are the manager's own.
 const (
@@ -25,9 +25,9 @@ const (
 	OwnComputer Proof = "OwnComputer"
 )
 
-// Ambient reports whether the proof is the manager's own, or a person's. It MUST NOT be sent to an endpoint that a user's object
+// IsAmbient reports whether the proof is the manager's own, or a person's. It MUST NOT be sent to an endpoint that a user's object
 // chose.
-func (p Proof) Ambient() bool {
+func IsAmbient(p Proof) bool {
 	return p == WorkloadToken || p == ManagedIdentity || p == Manager || p == OwnComputer
 }
 
@@ -50,22 +50,13 @@ type Allowed struct {
 	Selector *metav1.LabelSelector
 }
 
-// Grant is what an asker may use.
-type Grant struct {
-	Proof              Proof
-	ClientID, TenantID string
-	// SecretNamespace and SecretName name the Secret with the proof; they are empty for an ambient one.
-	SecretNamespace, SecretName string
-	// Cloud is where the identity is; empty for the manager's usual one.
-	Cloud string
-	// AskedBy and AskedCloud are the asker's namespace and the cloud that its AzureCluster names. They count for a proof of
-	// others: it is not sent there for that reason.
-	AskedBy, AskedCloud string
-}
+// Grant is what an asker may use. The Secret is empty for an ambient proof. AskedBy and AskedCloud are the asker's namespace and the
+// cloud that its AzureCluster names; they count for a proof of others, which is not sent there for that reason.
+type Grant cloud.Grant
 
 // OwnSecret grants a Secret of the asker's own namespace.
 func OwnSecret(asker cloud.Asker, name string) Grant {
-	return Grant{Proof: ClientSecret, SecretNamespace: asker.Namespace, SecretName: name}
+	return Grant{Proof: ClientSecret, Secret: cloud.Key{Namespace: asker.Namespace, Name: name}}
 }
 
 // OwnIdentity grants the manager's own identity to the namespaces for which it was started; nil is none.
@@ -125,7 +116,7 @@ var proofs = map[string]Proof{
 func (i Identity) grant(name string, asker cloud.Asker, loans Loans) (Grant, error) {
 	g := Grant{Proof: proofs[i.Type], ClientID: i.ClientID, TenantID: i.TenantID}
 	loan, lent := loans.entryFor(i.ClientID, asker.Namespace)
-	if i.Namespace == asker.Namespace && !g.Proof.Ambient() {
+	if i.Namespace == asker.Namespace && !IsAmbient(g.Proof) {
 		g.Cloud = OtherCloud(asker.Cloud)
 	} else {
 		g.Cloud, g.AskedBy, g.AskedCloud = loan.Cloud, asker.Namespace, OtherCloud(asker.Cloud)
@@ -135,14 +126,14 @@ func (i Identity) grant(name string, asker cloud.Asker, loans Loans) (Grant, err
 		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s has the type %q, which is not known: use "+
 			"WorkloadIdentity, UserAssignedMSI, ServicePrincipal, ManualServicePrincipal or ServicePrincipalCertificate",
 			name, cloud.Clean(i.Type, 64))
-	case g.Proof.Ambient() && !GUID.MatchString(i.ClientID):
+	case IsAmbient(g.Proof) && !GUID.MatchString(i.ClientID):
 		return Grant{}, deny(infrav1.CredentialsRejectedReason,
 			"AzureClusterIdentity %s has a clientID that is none: write an id such as %s", name, example)
-	case g.Proof.Ambient() && !lent:
+	case IsAmbient(g.Proof) && !lent:
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s is proved by the manager itself, and the "+
 			"operator has not lent its client to namespace %s: add the entry %s to the manager's flag --azure-identities, or use a Secret",
 			name, asker.Namespace, Loan{ClientID: strings.ToLower(i.ClientID), Namespace: asker.Namespace})
-	case g.Proof.Ambient():
+	case IsAmbient(g.Proof):
 		return g, nil
 	case i.SecretName == "":
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s names no Secret: set spec.clientSecret.name",
@@ -152,7 +143,7 @@ func (i Identity) grant(name string, asker cloud.Asker, loans Loans) (Grant, err
 			"AzureClusterIdentity %s names a Secret in namespace %s: use a Secret in "+
 				"the identity's own namespace", name, cloud.Clean(i.SecretNamespace, 63))
 	}
-	g.SecretNamespace, g.SecretName = i.Namespace, i.SecretName
+	g.Secret = cloud.Key{Namespace: i.Namespace, Name: i.SecretName}
 	return g, nil
 }
 
@@ -182,7 +173,7 @@ func (g Grant) In(cloudName string) error {
 // AtEndpoint refuses to send an ambient proof to an endpoint that a user chose. chosen is true if the endpoint stands in the
 // Secret that brings the proof, or anywhere else that a user writes.
 func (g Grant) AtEndpoint(chosen, withSecret bool) error {
-	if !chosen || withSecret && !g.Proof.Ambient() {
+	if !chosen || withSecret && !IsAmbient(g.Proof) {
 		return nil
 	}
 	return deny(infrav1.CredentialsRejectedReason, "the endpoint of the cloud may stand only in the Secret that also holds the "+

@@ -101,7 +101,7 @@ func TestWhoMayUseAnIdentity(t *testing.T) {
 					want = Grant{Proof: kind.proof, ClientID: aClient, TenantID: "tenant", AskedBy: "team"}
 				}
 				if want.Proof != "" && kind.secret {
-					want.SecretNamespace, want.SecretName = home, "proof"
+					want.Secret = cloud.Key{Namespace: home, Name: "proof"}
 				}
 				if want.Proof != "" && kind.secret && home == byTeam.Namespace {
 					want.AskedBy = "" // the proof is the asker's own
@@ -153,7 +153,7 @@ func TestIdentityThatCannotBeUsed(t *testing.T) {
 	}
 	identity := someIdentity("ServicePrincipal", &Allowed{})
 	identity.SecretNamespace = ""
-	if got, err := Use(byTeam, identity, lentToTeam); err != nil || got.SecretNamespace != "identities" {
+	if got, err := Use(byTeam, identity, lentToTeam); err != nil || got.Secret.Namespace != "identities" {
 		t.Errorf("a Secret without a namespace is in the identity's: %v, %v", got, err)
 	}
 }
@@ -165,7 +165,7 @@ func TestTheManagersOwnIdentity(t *testing.T) {
 			t.Errorf("%s: %v, %v", allowance.name, got, err)
 		}
 	}
-	if got := OwnSecret(byTeam, "mine"); got.SecretNamespace != "team" || got.Proof.Ambient() {
+	if got := OwnSecret(byTeam, "mine"); got.Secret.Namespace != "team" || IsAmbient(got.Proof) {
 		t.Errorf("a Secret is of the machine's namespace: %v", got)
 	}
 }
