@@ -60,21 +60,24 @@ var _ cloud.Provider = Provider{}
 // Name is that of the part of a spec that is for it.
 func (Provider) Name() string { return infrav1.CloudVSphere }
 
-// Registration is vSphere as programs register it.
+// registration is vSphere as programs register it. vsphere-cpi v1.36.0 reads a Secret, whose name the user may change.
+var registration = cloud.Registration{
+	Chosen: func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
+	Part: func(m *infrav1.WindowsMachine) cloud.Part {
+		vm := m.Spec.VSphere
+		return cloud.Part{Setup: vm.Image.Setup, Size: cloud.Size{CPUs: int64(vm.CPUs), MemoryMiB: int64(vm.MemoryMiB)}}
+	},
+	Initializer: cloud.Initializer{
+		Reads:  "which read Secret kube-system/vsphere-cloud-secret",
+		Brings: "Secret %s-vsphere-cloud-secret of the management cluster brings it",
+	},
+}
+
+// Registration registers a provider for the part of a spec that is for vSphere.
 func Registration(p cloud.Provider) cloud.Registration {
-	return cloud.Registration{
-		Provider: p,
-		Chosen:   func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
-		Part: func(m *infrav1.WindowsMachine) cloud.Part {
-			vm := m.Spec.VSphere
-			return cloud.Part{Setup: vm.Image.Setup, Size: cloud.Size{CPUs: int64(vm.CPUs), MemoryMiB: int64(vm.MemoryMiB)}}
-		},
-		// vsphere-cpi v1.36.0 reads a Secret, if its chart has no other name for it.
-		Initializer: cloud.Initializer{
-			Reads:  "which read Secret kube-system/vsphere-cloud-secret",
-			Brings: "Secret %s-vsphere-cloud-secret of the management cluster brings it",
-		},
-	}
+	registered := registration
+	registered.Provider = p
+	return registered
 }
 
 // Identify derives the VM's UUID from the machine's UID, once. From then on spec.providerID holds it, even when clusterctl
