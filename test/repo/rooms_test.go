@@ -53,8 +53,8 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/seen", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/azure/calls", may: []string{
-		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/fault", "internal/cloud/azure/limiter",
-		"internal/cloud/azure/login", "internal/cloud/azure/skus", "internal/metrics",
+		"api", "internal/breaker", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/fault",
+		"internal/cloud/azure/limiter", "internal/cloud/azure/login", "internal/cloud/azure/skus", "internal/metrics",
 	}},
 	{folder: "internal/cloud/azure/lists", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/belongings", "internal/cloud/azure/calls",
@@ -63,9 +63,7 @@ var rooms = []room{
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
 	{folder: "internal/cloud/azure/fault", may: []string{"api", "internal/cloud"}},
-	{folder: "internal/cloud/azure/request", may: []string{
-		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
-	}},
+	{folder: "internal/cloud/azure/request", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
 	{folder: "internal/cloud/azure/skus", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/azure/limiter"},
 	{folder: "internal/cloud/azure/clouds"},
@@ -73,8 +71,7 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/azure/clouds", "internal/cloud/azure/placement",
 	}},
 	{folder: "internal/cloud/azure/inspect", may: []string{
-		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/request",
-		"internal/cloud/azure/skus",
+		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/request", "internal/cloud/azure/skus",
 	}},
 	{folder: "internal/cloud/azure/next", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",

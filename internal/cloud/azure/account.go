@@ -136,60 +136,56 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	if err != nil {
 		return cloud.VM{}, err
 	}
-	m = a.atServer(m)
-	target := place{vm: id, scope: a.lists.Scope(id.Parent())}
-	a.freshen(ctx, target.scope)
+	p := a.begin(m, id)
+	a.freshen(ctx, p.scope)
 	for range maxSteps {
-		step := next.Decide(m, a.gather(&m, target), want)
+		survey := p.gather()
+		step := next.Decide(p.m, survey, want)
 		switch {
 		case step.Act != "":
 		case step.Err != nil:
-			return a.withNews(m, step.VM), step.Err
+			return p.withNews(step.VM), step.Err
 		default:
-			return a.withRecord(m, step.VM), nil
+			return p.withRecord(step.VM), nil
 		}
-		ended, err := a.perform(ctx, m, target, step)
+		ended, err := p.perform(ctx, step)
 		if err != nil || ended {
-			return a.withRecord(m, step.VM), err
+			return p.withRecord(step.VM), err
 		}
 	}
-	return a.withRecord(m, cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}), nil
+	return p.withRecord(cloud.VM{State: cloud.Creating, Detail: "waiting for Azure"}), nil
 }
 
 // perform carries out one step. It has ended when the caller gets the answer of the step; otherwise the account decides again.
-func (a *account) perform(ctx context.Context, m cloud.Machine, target place, step next.Step) (ended bool, err error) {
+func (p *pursuit) perform(ctx context.Context, step next.Step) (ended bool, err error) {
+	id, _ := arm.Parse(step.ID)
 	switch step.Act {
 	case next.List:
-		return false, a.firstList(ctx, target.scope)
+		return false, p.firstList(ctx, p.scope)
 	case next.Sizes:
-		return false, a.listSizes(ctx, a.sizes.cache(target.vm.Subscription, locationOf(m)))
+		return false, p.listSizes(ctx, p.sizes.cache(p.region()))
 	case next.Look:
-		return false, a.look(ctx, m, target)
+		return false, p.look(ctx)
 	case next.View:
-		return false, a.view(ctx, m, target)
+		return false, p.view(ctx)
 	case next.Create:
-		return a.create(ctx, m, target, step.Choice)
+		return p.create(ctx, step.Choice)
 	case next.Seek:
-		return false, a.seek(ctx, m, target)
+		return false, p.seek(ctx)
 	case next.Remove:
-		return true, a.remove(ctx, m, target)
+		return true, p.remove(ctx)
 	case next.Retreat:
-		return true, a.retreat(ctx, m, target)
+		return true, p.retreat(ctx)
 	case next.Forget:
-		a.ledger.note(m, a.now(), func(w *work) { w.forget(m, knownOf(m, *w), nil) })
+		p.note(func(w *work) { w.forget(p.m, knownOf(p.m, *w), nil) })
 		return true, nil
 	case next.Search:
-		target.scope.SweepSoon()
+		p.scope.SweepSoon()
 		return true, nil
 	case next.Check:
-		id, _ := arm.Parse(step.ID)
-		return false, a.checkRemnant(ctx, target.scope, id)
+		return false, p.checkRemnant(ctx, p.scope, id)
 	default: // next.Sweep
-		id, _ := arm.Parse(step.ID)
-		if a.ledger.recall(m).separate.contains(id) {
-			return true, a.removeAdapter(ctx, m, target, id)
-		}
-		return true, a.clear(ctx, target.scope, id)
+		return true, p.sweepRemnant(ctx, id)
 	}
 }
 
@@ -209,42 +205,40 @@ func (a *account) firstList(ctx context.Context, s *lists.Scope) error {
 }
 
 // create sends the one request. A look comes first if the cloud ignores its precondition.
-func (a *account) create(ctx context.Context, m cloud.Machine, target place, choice request.Choice) (ended bool, err error) {
-	resolved, err := placementOf(m)
+func (p *pursuit) create(ctx context.Context, choice request.Choice) (ended bool, err error) {
+	resolved, err := placementOf(p.m)
 	if err != nil {
 		return true, err
 	}
-	if a.calls.ComputeVersion() < calls.Preconditioned {
-		if err := a.look(ctx, m, target); err != nil || a.gather(&m, target).Seen != nil {
+	if p.calls.ComputeVersion() < calls.Preconditioned {
+		if err := p.look(ctx); err != nil || p.gather().Seen != nil {
 			return false, err
 		}
 	}
-	group, location := target.vm.Parent(), locationOf(m)
-	if blocked := a.blocks.probe(group, location, choice, m.ID(), a.now()); blocked != nil {
+	if blocked := p.blocks.probe(p.region(), choice, p.m.ID(), p.now()); blocked != nil {
 		return true, blocked
 	}
-	want := request.Want{
-		Machine: m, Placement: resolved, Choice: choice, Accelerated: a.accelerates(group, m, choice), Separate: a.refusesInline.Load(),
-		Untagged: a.calls.ComputeVersion() < calls.Tagged,
-	}
-	write, err := a.prepare(ctx, m, target, want)
+	write, err := p.prepare(ctx, request.Want{
+		Machine: p.m, Placement: resolved, Choice: choice, Accelerated: p.size(choice.Size).Accelerated,
+		Separate: p.refusesInline.Load(), Untagged: p.calls.ComputeVersion() < calls.Tagged,
+	})
 	if err != nil {
 		return true, err
 	}
-	sent := a.now()
-	answer := a.calls.CreateVM(ctx, target.vm, write)
+	sent := p.now()
+	answer := p.calls.CreateVM(ctx, p.vm, write)
 	if cloud.IsLater(answer.Err()) || answer.Unsent != nil {
 		return true, answer.Err()
 	}
-	answer = a.waitWhileUnready(m, answer)
-	put, made := putOf(answer, sent), a.ledger.recall(m).separate
-	a.ledger.note(m, sent, func(w *work) { w.asked(m, put, choice, vmIDOf(answer.Body)) })
+	answer = p.waitWhileUnready(answer)
+	put, made := putOf(answer, sent), p.recall().separate
+	p.note(func(w *work) { w.asked(p.m, put, choice, vmIDOf(answer.Body)) })
 	if answer.Verdict == nil {
-		target.scope.Attach(made.ids())
+		p.scope.Attach(made.ids())
 		return true, nil
 	}
-	a.blocks.block(group, location, choice, *answer.Verdict, sent)
-	return a.refused(answer)
+	p.blocks.block(p.region(), choice, *answer.Verdict, sent)
+	return p.refused(answer)
 }
 
 // refused decides whether another request may follow one that Azure did not accept.
@@ -299,23 +293,23 @@ func vmIDOf(body []byte) string {
 }
 
 // retreat removes a VM that has no room, so that another one may follow.
-func (a *account) retreat(ctx context.Context, m cloud.Machine, target place) error {
-	r := target.scope.Latest(m.Name, a.ledger.recall(m).look)
-	if err := a.remove(ctx, m, target); err != nil || r == nil {
+func (p *pursuit) retreat(ctx context.Context) error {
+	r := p.scope.Latest(p.m.Name, p.recall().look)
+	if err := p.remove(ctx); err != nil || r == nil {
 		return err
 	}
-	a.ledger.note(m, a.now(), func(w *work) {
-		if w.del.Accepted {
-			w.forget(m, knownOf(m, *w), r.Adapters)
+	p.note(func(w *work) {
+		if w.Delete.Accepted {
+			w.forget(p.m, knownOf(p.m, *w), r.Adapters)
 		}
 	})
 	return nil
 }
 
 // remove sends the one deletion. Only a 202 is an acceptance: a front end that does not know the VM yet answers 204.
-func (a *account) remove(ctx context.Context, m cloud.Machine, target place) error {
-	sent := a.now()
-	answer := a.calls.DeleteVM(ctx, target.vm)
+func (p *pursuit) remove(ctx context.Context) error {
+	sent := p.now()
+	answer := p.calls.DeleteVM(ctx, p.vm)
 	if cloud.IsLater(answer.Err()) {
 		return answer.Err()
 	}
@@ -323,9 +317,9 @@ func (a *account) remove(ctx context.Context, m cloud.Machine, target place) err
 	if answer.Verdict != nil && answer.Effect() != fault.Gone && answer.Effect() != fault.GroupGone {
 		del.Err = answer.Verdict.Error
 	}
-	a.ledger.note(m, sent, func(w *work) {
-		if w.del = del; del.Accepted {
-			w.accept(m)
+	p.note(func(w *work) {
+		if w.Delete = del; del.Accepted {
+			w.accept(p.m)
 		}
 	})
 	if del.Err != nil {

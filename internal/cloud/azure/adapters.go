@@ -67,9 +67,7 @@ func (s separate) adapter(id arm.ID) asked {
 
 // prepare returns a function that writes the request for a VM. If adapters come first, the request is written before them, so
 // that nothing is half made if the VM cannot be asked for.
-func (a *account) prepare(ctx context.Context, m cloud.Machine, target place, want request.Want) (
-	write func(context.Context) (any, error), err error,
-) {
+func (p *pursuit) prepare(ctx context.Context, want request.Want) (write func(context.Context) (any, error), err error) {
 	if !request.Separate(want) {
 		return func(ctx context.Context) (any, error) { return body(ctx, want) }, nil
 	}
@@ -77,7 +75,7 @@ func (a *account) prepare(ctx context.Context, m cloud.Machine, target place, wa
 	if err != nil {
 		return nil, err
 	}
-	return func(context.Context) (any, error) { return content, nil }, a.makeAdapters(ctx, m, target, want)
+	return func(context.Context) (any, error) { return content, nil }, p.makeAdapters(ctx, want)
 }
 
 // How long Azure takes to make an adapter, for how long a longer wait is no error, and how soon an adapter is asked for again
@@ -90,15 +88,14 @@ const (
 
 // makeAdapters makes the adapters of a VM that has none in its own request. Without an error all are there and ready. A request
 // for an adapter replaces what is there, so a look comes before each.
-func (a *account) makeAdapters(ctx context.Context, m cloud.Machine, target place, want request.Want) error {
-	now := a.now()
-	if remembered := a.ledger.recall(m).separate; now.Before(remembered.notBefore) {
+func (p *pursuit) makeAdapters(ctx context.Context, want request.Want) error {
+	if remembered := p.recall().separate; p.now().Before(remembered.notBefore) {
 		return remembered.err
 	}
 	waits := false
-	for i := range want.Placement.Subnets {
-		id := target.vm.Parent().Adapter(request.AdapterName(m, i))
-		ready, err := a.makeAdapter(ctx, m, target, id, wanted{request.Adapter(want, i), request.Accelerated(want, i)})
+	for i := range want.Placement.SubnetIDs {
+		id := p.vm.Parent().Adapter(request.AdapterName(p.m, i))
+		ready, err := p.makeAdapter(ctx, id, wanted{request.Adapter(want, i), request.Accelerated(want, i)})
 		if err != nil {
 			return err
 		}
@@ -116,9 +113,9 @@ func waitForAdapters() *cloud.Error {
 
 // waitWhileUnready makes an error into a wait while Azure works on adapters that were just asked for, whichever part of Azure
 // reports it.
-func (a *account) waitWhileUnready(m cloud.Machine, answer calls.Answer) calls.Answer {
-	start := a.ledger.recall(m).separate.firstNeeded
-	if answer.Effect() != fault.Unready || start.IsZero() || a.now().Sub(start) >= adapterTimeout {
+func (p *pursuit) waitWhileUnready(answer calls.Answer) calls.Answer {
+	start := p.recall().separate.firstNeeded
+	if answer.Effect() != fault.Unready || start.IsZero() || p.now().Sub(start) >= adapterTimeout {
 		return answer
 	}
 	verdict := *answer.Verdict
@@ -135,34 +132,32 @@ type wanted struct {
 
 // makeAdapter looks for an adapter and asks for it if it is not there. One that failed is asked for again, as Azure wants it
 // (CAPZ #5515), and so is one that was made for a size with other abilities.
-func (a *account) makeAdapter(
-	ctx context.Context, m cloud.Machine, target place, id arm.ID, want wanted,
-) (ready bool, err error) {
-	found, answer := a.calls.GetResource(ctx, id)
-	adapter, now := a.ledger.recall(m).separate.adapter(id), a.now()
+func (p *pursuit) makeAdapter(ctx context.Context, id arm.ID, want wanted) (ready bool, err error) {
+	found, answer := p.calls.GetResource(ctx, id)
+	adapter, now := p.recall().separate.adapter(id), p.now()
 	switch {
 	case answer.Effect() == fault.Gone && now.Sub(adapter.accepted) < adapterAgain:
 		return false, nil
 	case answer.Effect() == fault.Gone:
-		return false, a.askForAdapter(ctx, m, id, true, want)
+		return false, p.askForAdapter(ctx, id, true, want)
 	case answer.Verdict != nil:
 		return false, answer.Err()
-	case !isAdapterOf(found, m, target.vm):
-		return false, a.holdAdapters(m, adapterTaken(id))
+	case !isAdapterOf(found, p.m, p.vm):
+		return false, p.holdAdapters(adapterTaken(id))
 	}
 	switch adapter.next(found, want, now) {
 	case adapterReady:
-		a.noteAdapter(m, id, nil)
+		p.noteAdapter(id, nil)
 		return true, nil
 	case adapterWorks:
-		a.noteAdapter(m, id, nil)
+		p.noteAdapter(id, nil)
 		return false, nil
 	case adapterFails:
-		return false, a.holdAdapters(m, adapterFailed(id, adapter.repaired.Add(adapterAgain).Sub(now)))
+		return false, p.holdAdapters(adapterFailed(id, adapter.repaired.Add(adapterAgain).Sub(now)))
 	case adapterRepair:
-		a.noteAdapter(m, id, func(adapter *asked) { adapter.repaired = now })
+		p.noteAdapter(id, func(adapter *asked) { adapter.repaired = now })
 	}
-	return false, a.askForAdapter(ctx, m, id, false, want)
+	return false, p.askForAdapter(ctx, id, false, want)
 }
 
 // adapterStep is what comes next for an adapter that is there.
@@ -192,18 +187,18 @@ func (a asked) next(found calls.Resource, want wanted, now time.Time) adapterSte
 }
 
 // askForAdapter notes the adapter before its request, whose answer may be lost.
-func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID, create bool, want wanted) error {
-	a.noteAdapter(m, id, func(adapter *asked) { adapter.fast = &want.fast })
-	answer := a.waitWhileUnready(m, a.calls.PutAdapter(ctx, id, create, want.body))
+func (p *pursuit) askForAdapter(ctx context.Context, id arm.ID, create bool, want wanted) error {
+	p.noteAdapter(id, func(adapter *asked) { adapter.fast = &want.fast })
+	answer := p.waitWhileUnready(p.calls.PutAdapter(ctx, id, create, want.body))
 	if answer.Verdict == nil {
-		a.noteAdapter(m, id, func(adapter *asked) { adapter.accepted = a.now() })
-		a.keepAdapter(m, id, answer.Body)
+		p.noteAdapter(id, func(adapter *asked) { adapter.accepted = p.now() })
+		p.keepAdapter(id, answer.Body)
 	}
 	if answer.Verdict == nil || answer.Lost {
 		return answer.Err()
 	}
 	if create && answer.Effect() != fault.Unready {
-		a.dropAdapter(m, id) // a refusal makes nothing; but one that Azure works on is there, for another process asked for it
+		p.dropAdapter(id) // a refusal makes nothing; but one that Azure works on is there, for another process asked for it
 	}
 	if cloud.IsLater(answer.Err()) {
 		return answer.Err()
@@ -211,7 +206,7 @@ func (a *account) askForAdapter(ctx context.Context, m cloud.Machine, id arm.ID,
 	if answer.Effect() == fault.Taken {
 		return nil // somebody made it meanwhile: the next look shows who
 	}
-	return a.holdAdapters(m, answer.Verdict.Error)
+	return p.holdAdapters(answer.Verdict.Error)
 }
 
 // isAdapterOf reports whether an adapter has the marks of a machine, from no other management cluster, and no VM but its own.
@@ -223,9 +218,9 @@ func isAdapterOf(r calls.Resource, m cloud.Machine, vm arm.ID) bool {
 }
 
 // noteAdapter remembers an adapter that may be there, and what changes of it, if anything.
-func (a *account) noteAdapter(m cloud.Machine, id arm.ID, change func(*asked)) {
-	now := a.now()
-	a.ledger.note(m, now, func(w *work) {
+func (p *pursuit) noteAdapter(id arm.ID, change func(*asked)) {
+	now := p.now()
+	p.note(func(w *work) {
 		adapter := w.separate.adapter(id)
 		if change != nil {
 			change(&adapter)
@@ -239,45 +234,51 @@ func (a *account) noteAdapter(m cloud.Machine, id arm.ID, change func(*asked)) {
 }
 
 // keepAdapter records Azure's own ID of an adapter that was asked for.
-func (a *account) keepAdapter(m cloud.Machine, id arm.ID, body []byte) {
+func (p *pursuit) keepAdapter(id arm.ID, body []byte) {
 	var made calls.Resource
 	if json.Unmarshal(body, &made) != nil {
 		return
 	}
-	a.ledger.note(m, a.now(), func(w *work) {
-		w.record = new(belongings.Add(knownOf(m, *w), m, id, made.UniqueID()))
-	})
+	p.note(func(w *work) { w.record = new(belongings.Add(knownOf(p.m, *w), p.m, id, made.UniqueID())) })
 }
 
 // holdAdapters keeps the reason why an adapter cannot be made, until it is time to try again.
-func (a *account) holdAdapters(m cloud.Machine, err *cloud.Error) error {
-	now := a.now()
-	a.ledger.note(m, now, func(w *work) { w.separate.err, w.separate.notBefore = err, now.Add(err.After) })
+func (p *pursuit) holdAdapters(err *cloud.Error) error {
+	notBefore := p.now().Add(err.After)
+	p.note(func(w *work) { w.separate.err, w.separate.notBefore = err, notBefore })
 	return err
+}
+
+// sweepRemnant removes what a deletion left, or an adapter that was made for a VM which never came.
+func (p *pursuit) sweepRemnant(ctx context.Context, id arm.ID) error {
+	if p.recall().separate.contains(id) {
+		return p.removeAdapter(ctx, id)
+	}
+	return p.clear(ctx, p.scope, id)
 }
 
 // removeAdapter removes an adapter that this process asked for and no VM has. A look comes first: if the answer to the request
 // was lost, a stranger may have been faster.
-func (a *account) removeAdapter(ctx context.Context, m cloud.Machine, target place, id arm.ID) error {
-	found, answer := a.calls.GetResource(ctx, id)
+func (p *pursuit) removeAdapter(ctx context.Context, id arm.ID) error {
+	found, answer := p.calls.GetResource(ctx, id)
 	switch {
-	case answer.Effect() == fault.Gone && a.now().Sub(a.ledger.recall(m).separate.lastNeeded) < adapterAgain:
+	case answer.Effect() == fault.Gone && p.now().Sub(p.recall().separate.lastNeeded) < adapterAgain:
 		return nil // Azure may not show it yet
 	case answer.Effect() == fault.Gone:
 	case answer.Verdict != nil:
 		return answer.Err()
-	case isAdapterOf(found, m, target.vm):
-		if err := a.removeRemnant(ctx, target.scope, id); err != nil {
+	case isAdapterOf(found, p.m, p.vm):
+		if err := p.removeRemnant(ctx, p.scope, id); err != nil {
 			return err
 		}
 	}
-	a.dropAdapter(m, id)
+	p.dropAdapter(id)
 	return nil
 }
 
 // dropAdapter forgets an adapter that is not there, or that Azure removes, or that is a stranger's.
-func (a *account) dropAdapter(m cloud.Machine, id arm.ID) {
-	a.ledger.note(m, a.now(), func(w *work) { w.separate.made = w.separate.minus(id) })
+func (p *pursuit) dropAdapter(id arm.ID) {
+	p.note(func(w *work) { w.separate.made = w.separate.minus(id) })
 }
 
 // minus are the adapters except one, in a new slice.

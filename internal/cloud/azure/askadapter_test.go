@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
@@ -13,16 +14,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
-
-var blueNIC = blueGroup.Adapter("win-1-node")
 
 // shownAdapter is an adapter as Azure shows it, slow, with the marks of the machine.
 func shownAdapter(state string) string {
-	r := calls.Resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
+	r := calls.Resource{ID: blue.NIC.String(), Tags: arm.Tags(blue.Machine(), nil)}
 	r.Properties.ProvisioningState = state
 	text, _ := json.Marshal(r)
 	return string(text)
@@ -51,11 +50,11 @@ func (n *nicAnswers) answer(r *http.Request) (int, string) {
 
 // TestMakeAdapter: what comes of each answer to a look at an adapter and to a request for it, and what is remembered of it.
 func TestMakeAdapter(t *testing.T) {
-	id, busy := blueNIC, said{http.StatusTooManyRequests, faultBody("RetryableError")}
+	id, busy := blue.NIC, said{http.StatusTooManyRequests, blue.Fault("RetryableError")}
 	of := func(state string) said { return said{http.StatusOK, shownAdapter(state)} }
 	none, done, no := said{http.StatusNotFound, gone}, said{http.StatusOK, "{}"}, said{http.StatusForbidden, denied}
-	bad, late := said{http.StatusBadRequest, denied}, &asked{accepted: blueNoon.Add(-adapterAgain)}
-	ago := func(d time.Duration) time.Time { return blueNoon.Add(-d) }
+	bad, late := said{http.StatusBadRequest, denied}, &asked{accepted: blue.Noon.Add(-adapterAgain)}
+	ago := func(d time.Duration) time.Time { return blue.Noon.Add(-d) }
 	for name, c := range map[string]struct {
 		get, put said
 		was      *asked
@@ -90,15 +89,15 @@ func TestMakeAdapter(t *testing.T) {
 		"its turn, to mend one": {get: of("Failed"), silent: true, says: "this account's turn", made: 1},
 	} {
 		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodPut: c.put}, map[string]int{}, 0}
-		a, m := blueAccount(t, says(n.answer)), blueMachine()
+		a, m := blueAccount(t, blue.Says(n.answer)), blue.Machine()
 		if c.was != nil {
 			c.was.id = id
-			a.ledger.note(m, blueNoon, func(w *work) { w.separate.made = []asked{*c.was} })
+			a.ledger.note(m, blue.Noon, func(w *work) { w.separate.made = []asked{*c.was} })
 		}
 		if c.silent {
 			silence(a, limiter.WriteNetwork)
 		}
-		ready, err := a.makeAdapter(t.Context(), m, place{vm: blueVM}, id, wanted{map[string]any{}, c.fast})
+		ready, err := pursued(a, m).makeAdapter(t.Context(), id, wanted{map[string]any{}, c.fast})
 		expect.Same(t, name+": ready", c.ready, ready)
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": requests", []int{c.puts, c.creates}, []int{n.sent[http.MethodPut], n.creates})
@@ -107,36 +106,37 @@ func TestMakeAdapter(t *testing.T) {
 		expect.Same(t, name+": accepted", c.accepted, !got.adapter(id).accepted.IsZero())
 		expect.Same(t, name+": what is told", c.held != 0, got.err != nil)
 		if c.held > 0 {
-			expect.Same(t, name+": until", blueNoon.Add(c.held), got.notBefore)
+			expect.Same(t, name+": until", blue.Noon.Add(c.held), got.notBefore)
 		}
 		if c.held == 0 {
 			expect.Same(t, name+": no time", time.Time{}, got.notBefore)
 		}
 		if c.made > 0 && (c.puts > 0 || c.ready || c.get == of("Updating")) {
-			expect.Same(t, name+": needed since and at", []time.Time{blueNoon, blueNoon}, []time.Time{got.firstNeeded, got.lastNeeded})
+			expect.Same(t, name+": needed since and at", []time.Time{blue.Noon, blue.Noon}, []time.Time{got.firstNeeded, got.lastNeeded})
 		}
 		if name == "failed" {
-			expect.Same(t, name+": again", blueNoon, got.adapter(id).repaired)
+			expect.Same(t, name+": again", blue.Noon, got.adapter(id).repaired)
 		}
 	}
 }
 
 // TestNoteAdapter: it is remembered since when adapters were needed, and when one last was.
 func TestNoteAdapter(t *testing.T) {
-	now, m := blueNoon, blueMachine()
+	now, m := blue.Noon, blue.Machine()
 	a := &account{now: func() time.Time { return now }}
-	a.noteAdapter(m, blueNIC, func(one *asked) { one.accepted = now })
+	p := pursued(a, m)
+	p.noteAdapter(blue.NIC, func(one *asked) { one.accepted = now })
 	now = now.Add(time.Minute)
-	a.noteAdapter(m, blueNIC, nil)
-	a.noteAdapter(m, blueGroup.Adapter("two"), nil)
+	p.noteAdapter(blue.NIC, nil)
+	p.noteAdapter(blue.Group.Adapter("two"), nil)
 	got := a.ledger.recall(m).separate
-	expect.Same(t, "since, and at", []time.Time{blueNoon, now}, []time.Time{got.firstNeeded, got.lastNeeded})
+	expect.Same(t, "since, and at", []time.Time{blue.Noon, now}, []time.Time{got.firstNeeded, got.lastNeeded})
 	expect.Same(t, "adapters", 2, len(got.made))
-	expect.Same(t, "what is known stays", blueNoon, got.adapter(blueNIC).accepted)
-	expect.Same(t, "it has them", true, got.contains(blueNIC) && !got.contains(blueGroup.Adapter("three")))
-	expect.Same(t, "the first is left", blueNIC.String(), got.left().ID)
-	a.dropAdapter(m, blueNIC)
-	expect.Same(t, "the other is left", blueGroup.Adapter("two").String(), a.ledger.recall(m).separate.left().ID)
+	expect.Same(t, "what is known stays", blue.Noon, got.adapter(blue.NIC).accepted)
+	expect.Same(t, "it has them", true, got.contains(blue.NIC) && !got.contains(blue.Group.Adapter("three")))
+	expect.Same(t, "the first is left", blue.NIC.String(), got.left().ID)
+	p.dropAdapter(blue.NIC)
+	expect.Same(t, "the other is left", blue.Group.Adapter("two").String(), a.ledger.recall(m).separate.left().ID)
 	expect.Same(t, "none is left", true, separate{}.left() == nil)
 }
 
@@ -159,12 +159,11 @@ func TestRemoveAdapter(t *testing.T) {
 		"it cannot be looked at": {get: no, says: "no", made: 1},
 	} {
 		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodDelete: c.remove}, map[string]int{}, 0}
-		a, m := blueAccount(t, says(n.answer)), blueMachine()
-		a.ledger.note(m, blueNoon, func(w *work) {
-			w.separate.made, w.separate.lastNeeded = []asked{{id: blueNIC}}, blueNoon.Add(-c.asked)
+		a, m := blueAccount(t, blue.Says(n.answer)), blue.Machine()
+		a.ledger.note(m, blue.Noon, func(w *work) {
+			w.separate.made, w.separate.lastNeeded = []asked{{id: blue.NIC}}, blue.Noon.Add(-c.asked)
 		})
-		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
-		over, err := a.perform(t.Context(), m, at, next.Step{Act: next.Sweep, ID: blueNIC.String()})
+		over, err := pursued(a, m).perform(t.Context(), next.Step{Act: next.Sweep, ID: blue.NIC.String()})
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", true, over)
 		expect.Same(t, name+": removals", c.removals, n.sent[http.MethodDelete])
@@ -180,29 +179,29 @@ func TestCheckRemnant(t *testing.T) {
 		left   bool
 		looked time.Time
 	}{
-		"there":                 {get: said{http.StatusOK, "{}"}, left: true, looked: blueNoon},
+		"there":                 {get: said{http.StatusOK, "{}"}, left: true, looked: blue.Noon},
 		"gone":                  {get: said{http.StatusNotFound, gone}},
 		"in use":                {get: said{http.StatusOK, `{"managedBy":"x"}`}},
 		"made anew by somebody": {get: said{http.StatusOK, `{"properties":{"resourceGuid":"22222222-aaaa-bbbb-cccc-555555555555"}}`}},
 		"the same": {
-			get: said{http.StatusOK, `{"properties":{"resourceGuid":"` + blueID + `"}}`}, left: true, looked: blueNoon,
+			get: said{http.StatusOK, `{"properties":{"resourceGuid":"` + blue.ID + `"}}`}, left: true, looked: blue.Noon,
 		},
-		"its group is gone":      {get: said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, says: "no", left: true},
+		"its group is gone":      {get: said{http.StatusNotFound, blue.Fault("ResourceGroupNotFound")}, says: "no", left: true},
 		"it cannot be looked at": {get: said{http.StatusForbidden, denied}, says: "no", left: true},
 	} {
 		n := &nicAnswers{map[string]said{http.MethodGet: c.get}, map[string]int{}, 0}
-		a := blueAccount(t, says(n.answer))
-		s := a.lists.Scope(blueGroup)
-		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC, UniqueID: blueID}
-		expect.Says(t, name, a.checkRemnant(t.Context(), s, blueNIC), c.says)
-		r, left := stateIn(s).Remnants[blueNIC.Key()]
+		a := blueAccount(t, blue.Says(n.answer))
+		s := a.lists.Scope(blue.Group)
+		stateIn(s).Remnants[blue.NIC.Key()] = lists.Remnant{ID: blue.NIC, UniqueID: blue.ID}
+		expect.Says(t, name, a.checkRemnant(t.Context(), s, blue.NIC), c.says)
+		r, left := stateIn(s).Remnants[blue.NIC.Key()]
 		expect.Same(t, name+": it is left", c.left, left)
 		expect.Same(t, name+": looked at", c.looked, r.Looked)
-		delete(stateIn(s).Remnants, blueNIC.Key())
-		_ = a.checkRemnant(t.Context(), s, blueNIC)
+		delete(stateIn(s).Remnants, blue.NIC.Key())
+		_ = a.checkRemnant(t.Context(), s, blue.NIC)
 		expect.Same(t, name+": what no list has", 0, len(stateIn(s).Remnants))
-		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC}
-		_ = a.checkRemnant(t.Context(), s, blueNIC)
+		stateIn(s).Remnants[blue.NIC.Key()] = lists.Remnant{ID: blue.NIC}
+		_ = a.checkRemnant(t.Context(), s, blue.NIC)
 		stays := c.left || name == "made anew by somebody" // nobody knows what it was
 		expect.Same(t, name+": what a list has without Azure's ID", stays, len(stateIn(s).Remnants) == 1)
 	}
@@ -210,7 +209,7 @@ func TestCheckRemnant(t *testing.T) {
 
 // TestClear: a remnant is removed if a look, made just before, shows it unused and the same. Lists are minutes old.
 func TestClear(t *testing.T) {
-	same := said{http.StatusOK, `{"properties":{"resourceGuid":"` + blueID + `"}}`}
+	same := said{http.StatusOK, `{"properties":{"resourceGuid":"` + blue.ID + `"}}`}
 	for name, c := range map[string]struct {
 		get, remove said
 		removals    int
@@ -225,11 +224,11 @@ func TestClear(t *testing.T) {
 		"it cannot be looked at": {get: said{http.StatusForbidden, denied}, says: "no", left: true},
 	} {
 		n := &nicAnswers{map[string]said{http.MethodGet: c.get, http.MethodDelete: c.remove}, map[string]int{}, 0}
-		a := blueAccount(t, says(n.answer))
-		s := a.lists.Scope(blueGroup)
-		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC, UniqueID: blueID}
-		expect.Says(t, name, a.clear(t.Context(), s, blueNIC), c.says)
-		_, left := stateIn(s).Remnants[blueNIC.Key()]
+		a := blueAccount(t, blue.Says(n.answer))
+		s := a.lists.Scope(blue.Group)
+		stateIn(s).Remnants[blue.NIC.Key()] = lists.Remnant{ID: blue.NIC, UniqueID: blue.ID}
+		expect.Says(t, name, a.clear(t.Context(), s, blue.NIC), c.says)
+		_, left := stateIn(s).Remnants[blue.NIC.Key()]
 		expect.Same(t, name+": it is left", c.left, left)
 		expect.Same(t, name+": removals", c.removals, n.sent[http.MethodDelete])
 	}
@@ -243,13 +242,13 @@ func TestAdaptersThatAreHeld(t *testing.T) {
 		calls     int
 		says      string
 	}{
-		"too soon": {blueNoon.Add(1), 0, "why"}, "in time": {blueNoon, 1, "no"},
+		"too soon": {blue.Noon.Add(1), 0, "why"}, "in time": {blue.Noon, 1, "no"},
 	} {
 		n := &nicAnswers{map[string]said{http.MethodGet: {http.StatusForbidden, denied}}, map[string]int{}, 0}
-		a, m := blueAccount(t, says(n.answer)), blueMachine()
-		a.ledger.note(m, blueNoon, func(w *work) { w.separate.err, w.separate.notBefore = why, c.notBefore })
-		want := request.Want{Machine: m, Placement: placement.Placement{Group: blueGroup, Subnets: []string{"one"}}}
-		expect.Says(t, name, a.makeAdapters(t.Context(), m, place{vm: blueVM}, want), c.says)
+		a, m := blueAccount(t, blue.Says(n.answer)), blue.Machine()
+		a.ledger.note(m, blue.Noon, func(w *work) { w.separate.err, w.separate.notBefore = why, c.notBefore })
+		want := request.Want{Machine: m, Placement: infrav1.AzurePlacement{SubnetIDs: []string{"one"}}}
+		expect.Says(t, name, pursued(a, m).makeAdapters(t.Context(), want), c.says)
 		expect.Same(t, name+": calls", c.calls, n.sent[http.MethodGet])
 	}
 }
@@ -261,7 +260,7 @@ func TestPutOf(t *testing.T) {
 		err.After = time.Minute
 		return &fault.Verdict{Effect: effect, Error: err}
 	}
-	later := blueNoon.Add(time.Minute)
+	later := blue.Noon.Add(time.Minute)
 	for name, c := range map[string]struct {
 		of        calls.Answer
 		want      next.Answer
@@ -272,12 +271,12 @@ func TestPutOf(t *testing.T) {
 		"lost":       {calls.Answer{Verdict: verdict(""), Lost: true}, next.Lost, time.Time{}, false},
 		"refused":    {calls.Answer{Verdict: verdict("")}, next.Refused, later, false},
 		"taken":      {calls.Answer{Verdict: verdict(fault.Taken)}, next.Refused, later, true},
-		"no room":    {calls.Answer{Verdict: verdict(fault.ClosesSize)}, next.Refused, blueNoon, false},
-		"no quota":   {calls.Answer{Verdict: verdict(fault.ClosesFamily)}, next.Refused, blueNoon, false},
+		"no room":    {calls.Answer{Verdict: verdict(fault.ClosesSize)}, next.Refused, blue.Noon, false},
+		"no quota":   {calls.Answer{Verdict: verdict(fault.ClosesFamily)}, next.Refused, blue.Noon, false},
 		"not inline": {calls.Answer{Verdict: verdict(fault.Inline)}, next.Refused, later, false},
 	} {
-		put := putOf(c.of, blueNoon)
-		expect.Same(t, name, next.Put{Sent: blueNoon, Answer: c.want, NotBefore: c.notBefore, Took: c.took, Err: put.Err}, put)
+		put := putOf(c.of, blue.Noon)
+		expect.Same(t, name, next.Put{Sent: blue.Noon, Answer: c.want, NotBefore: c.notBefore, Took: c.took, Err: put.Err}, put)
 		expect.Same(t, name+": why", c.want == next.Refused, put.Err != nil)
 		if c.of.Verdict == nil {
 			continue

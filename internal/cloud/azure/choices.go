@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
@@ -33,14 +31,23 @@ type capacityBlock struct {
 // probing is how long others wait for the answer of a probe.
 const probing = 2 * time.Minute
 
+// region is a location of a subscription: what its sizes can do, and whether there is room, holds for all machines there.
+type region struct{ subscription, location string }
+
+func regionOf(subscription, location string) region {
+	return region{strings.ToLower(subscription), skus.Location(location)}
+}
+
+func (p *pursuit) region() region { return regionOf(p.vm.Subscription, locationOf(p.m)) }
+
 // block blocks the family or size that a verdict closes.
-func (c *capacityBlocks) block(group arm.ID, location string, choice request.Choice, v fault.Verdict, now time.Time) {
+func (c *capacityBlocks) block(r region, choice request.Choice, v fault.Verdict, now time.Time) {
 	if !v.AllowsFallback() {
 		return
 	}
-	name := sizeOf(group, location, choice)
+	name := r.sizeOf(choice)
 	if v.Effect == fault.ClosesFamily {
-		name = familyOf(group, location, choice)
+		name = r.familyOf(choice)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,10 +58,10 @@ func (c *capacityBlocks) block(group arm.ID, location string, choice request.Cho
 }
 
 // unblock notes that a VM runs. A VM that was asked for before Azure ran out of room unblocks nothing.
-func (c *capacityBlocks) unblock(group arm.ID, location string, choice request.Choice, asked time.Time) {
+func (c *capacityBlocks) unblock(r region, choice request.Choice, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range namesOf(group, location, choice) {
+	for _, name := range r.namesOf(choice) {
 		if block := c.blocked[name]; block != nil && asked.After(block.began) {
 			delete(c.blocked, name)
 		}
@@ -62,12 +69,14 @@ func (c *capacityBlocks) unblock(group arm.ID, location string, choice request.C
 }
 
 // reason is why a choice is blocked for a machine; nil if it is open.
-func (c *capacityBlocks) reason(
-	group arm.ID, location string, choice request.Choice, id cloud.MachineID, now time.Time,
-) *cloud.Error {
+func (c *capacityBlocks) reason(r region, choice request.Choice, id cloud.MachineID, now time.Time) *cloud.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range namesOf(group, location, choice) {
+	return c.blocking(r.namesOf(choice), id, now)
+}
+
+func (c *capacityBlocks) blocking(names []string, id cloud.MachineID, now time.Time) *cloud.Error {
+	for _, name := range names {
 		if block := c.blocked[name]; block.blocks(id, now) {
 			return block.err
 		}
@@ -76,16 +85,12 @@ func (c *capacityBlocks) reason(
 }
 
 // probe takes a choice for a machine, or returns why it is blocked by now: another machine may probe it since it was chosen.
-func (c *capacityBlocks) probe(
-	group arm.ID, location string, choice request.Choice, id cloud.MachineID, now time.Time,
-) *cloud.Error {
+func (c *capacityBlocks) probe(r region, choice request.Choice, id cloud.MachineID, now time.Time) *cloud.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	names := namesOf(group, location, choice)
-	for _, name := range names {
-		if block := c.blocked[name]; block.blocks(id, now) {
-			return block.err
-		}
+	names := r.namesOf(choice)
+	if err := c.blocking(names, id, now); err != nil {
+		return err
 	}
 	for _, name := range names {
 		if block := c.blocked[name]; block != nil && !now.Before(block.expires) {
@@ -101,58 +106,58 @@ func (c *capacityBlock) blocks(id cloud.MachineID, now time.Time) bool {
 }
 
 // namesOf are the names by which a choice may be blocked: its family before its size.
-func namesOf(group arm.ID, location string, choice request.Choice) []string {
-	return []string{familyOf(group, location, choice), sizeOf(group, location, choice)}
+func (r region) namesOf(choice request.Choice) []string {
+	return []string{r.familyOf(choice), r.sizeOf(choice)}
 }
 
-func sizeOf(group arm.ID, location string, choice request.Choice) string {
-	return "size|" + strings.ToLower(group.Subscription+"|"+location+"|"+choice.Size+"|"+choice.Zone)
+func (r region) sizeOf(choice request.Choice) string {
+	return "size|" + r.subscription + "|" + r.location + "|" + strings.ToLower(choice.Size+"|"+choice.Zone)
 }
 
 var count = regexp.MustCompile(`\d+(-\d+)?`)
 
 // familyOf is the family of a size, whose quota its sizes share: Standard_D4s_v5 and Standard_D8s_v5 are of one.
-func familyOf(group arm.ID, location string, choice request.Choice) string {
+func (r region) familyOf(choice request.Choice) string {
 	name, version, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(choice.Size), "standard_"), "_")
-	return "family|" + strings.ToLower(group.Subscription+"|"+location) + "|" + count.ReplaceAllString(name, "") + "|" + version
+	return "family|" + r.subscription + "|" + r.location + "|" + count.ReplaceAllString(name, "") + "|" + version
 }
 
 // choose looks for the first choice that is open and suits the machine, and for what stands against all if there is none. A lack
 // of room passes, so it is reported first. The machine's failure domain is its zone.
-func (a *account) choose(group arm.ID, m cloud.Machine, s *next.Survey) {
-	if m.Spec.Azure == nil {
+func (p *pursuit) choose(s *next.Survey) {
+	spec, location := p.m.Spec.Azure, locationOf(p.m)
+	if spec == nil {
 		return
 	}
-	location := locationOf(m)
-	cache := a.sizes.cache(group.Subscription, location)
+	cache := p.sizes.cache(p.region())
 	sizes, failure := cache.get()
 	var unfit *cloud.Error
-	choices := request.Choices(request.Sizes(m.Spec.Azure), request.Zones(m.Spec.Azure, m.FailureDomain))
-	choice, ok := request.Pick(choices, func(candidate request.Choice) bool {
-		if err := sizes.Refuse(m.Spec.Azure, candidate.Size, candidate.Zone, location); err != nil {
+	for _, choice := range request.Choices(spec, p.m.FailureDomain) {
+		if err := sizes.Refuse(spec, choice.Size, choice.Zone, location); err != nil {
 			unfit = cmp.Or(unfit, err)
-			return true
+			continue
 		}
-		err := a.blocks.reason(group, location, candidate, m.ID(), s.Now)
-		s.Closed = cmp.Or(s.Closed, err)
-		return err != nil
-	})
-	if ok {
-		s.Choice = &choice
-	} else {
+		blocked := p.blocks.reason(p.region(), choice, p.m.ID(), s.Now)
+		if blocked == nil {
+			s.Choice = &choice
+			break
+		}
+		s.Closed = cmp.Or(s.Closed, blocked)
+	}
+	if s.Choice == nil {
 		s.Closed = cmp.Or(s.Closed, unfit)
 	}
-	s.SizesDue = cache.due(s.Now, !ok && unfit != nil)
+	s.SizesDue = cache.due(s.Now, s.Choice == nil && unfit != nil)
 	if len(sizes) == 0 {
 		s.SizesUnknown = failure
 	}
 }
 
-// accelerates reports whether the size is known to have accelerated networking.
-func (a *account) accelerates(group arm.ID, m cloud.Machine, choice request.Choice) bool {
-	sizes, _ := a.sizes.cache(group.Subscription, locationOf(m)).get()
-	size, _ := sizes.Find(choice.Size)
-	return size.Accelerated
+// size is what is known of a size where the machine's VM is.
+func (p *pursuit) size(name string) skus.Size {
+	sizes, _ := p.sizes.cache(p.region()).get()
+	size, _ := sizes.Find(name)
+	return size
 }
 
 // locationOf is where the VM is, from its status or its spec.
@@ -173,9 +178,9 @@ const (
 	sizesAgain  = 5 * time.Minute
 )
 
-// sizeCache has the sizes of a region, for all machines of a subscription.
+// sizeCache has the sizes of a region, for all its machines.
 type sizeCache struct {
-	subscription, location string
+	region region
 
 	mu        sync.Mutex
 	asking    bool
@@ -188,25 +193,23 @@ type sizeCache struct {
 // sizeCaches are those of an account.
 type sizeCaches struct {
 	mu      sync.Mutex
-	regions map[string]*sizeCache
+	regions map[region]*sizeCache
 }
 
 // cache is that of a region; nil without one.
-func (l *sizeCaches) cache(subscription, location string) *sizeCache {
-	location = skus.Location(location)
-	if subscription == "" || location == "" {
+func (l *sizeCaches) cache(r region) *sizeCache {
+	if r.subscription == "" || r.location == "" {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.regions == nil {
-		l.regions = map[string]*sizeCache{}
+		l.regions = map[region]*sizeCache{}
 	}
-	key := strings.ToLower(subscription) + "|" + location
-	if l.regions[key] == nil {
-		l.regions[key] = &sizeCache{subscription: subscription, location: location}
+	if l.regions[r] == nil {
+		l.regions[r] = &sizeCache{region: r}
 	}
-	return l.regions[key]
+	return l.regions[r]
 }
 
 // get is what is known now. A cache that does not exist is empty.
@@ -253,7 +256,7 @@ func (a *account) listSizes(ctx context.Context, s *sizeCache) error {
 		return nil
 	}
 	began := a.now()
-	listed, answer := a.calls.ListSKUs(ctx, s.subscription, s.location)
+	listed, answer := a.calls.ListSKUs(ctx, s.region.subscription, s.region.location)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking = false
@@ -262,13 +265,6 @@ func (a *account) listSizes(ctx context.Context, s *sizeCache) error {
 		s.notBefore = a.now().Add(max(s.failure.After, sizesAgain))
 		return nil
 	}
-	s.sizes, s.began, s.failure = skus.Read(listed, s.location), began, nil
+	s.sizes, s.began, s.failure = skus.Read(listed, s.region.location), began, nil
 	return nil
-}
-
-// sizeOfVM is the size of a VM that Azure shows; zero if it is not known.
-func (a *account) sizeOfVM(r lists.Record, m cloud.Machine) cloud.Size {
-	sizes, _ := a.sizes.cache(r.ID.Subscription, locationOf(m)).get()
-	size, _ := sizes.Find(r.Size)
-	return cloud.Size{CPUs: size.CPUs, MemoryMiB: size.MemoryMiB}
 }

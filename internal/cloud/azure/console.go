@@ -25,8 +25,7 @@ func (a *account) LastWords(ctx context.Context, m cloud.Machine) ([]string, err
 		m.Spec.Azure.BootDiagnostics.Type == infrav1.AzureBootDisabled {
 		return nil, nil
 	}
-	m = a.atServer(m)
-	if s := a.gather(&m, place{vm: id, scope: a.lists.Scope(id.Parent())}); s.Seen == nil || s.Seen.Owner != cloud.Ours {
+	if s := a.begin(m, id).gather(); s.Seen == nil || s.Seen.Owner != cloud.Ours {
 		return nil, nil
 	}
 	address, signed := a.calls.SignBootLog(ctx, id)

@@ -13,6 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/scrape"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestCallsAreCounted: the metrics have each call of a machine's life, as Azure has it.
@@ -74,7 +75,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		http.StatusNotFound:        {"GetVM ok": 1, "ListVMs ok": 1}, // that it is gone is an answer
 	} {
 		code := map[int]string{http.StatusForbidden: "AuthorizationFailed", http.StatusNotFound: "ResourceNotFound"}[status]
-		ending(says(func(*http.Request) (int, string) { return status, `{"error":{"code":"` + code + `"}}` }).Do)
+		ending(blue.Says(func(*http.Request) (int, string) { return status, `{"error":{"code":"` + code + `"}}` }).Do)
 		ask(http.StatusText(status), want, as, t.Context())
 	}
 	over, end := context.WithTimeout(t.Context(), time.Minute)

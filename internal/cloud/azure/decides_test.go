@@ -15,32 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
-
-var (
-	blueGroup  = arm.GroupID(armsim.Subscription, "blue")
-	otherGroup = arm.GroupID(armsim.Subscription, "other")
-	blueVM     = blueGroup.VM("win-1")
-	blueNoon   = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-)
-
-// blueMachine is a machine with two adapters and a data disk.
-func blueMachine() cloud.Machine {
-	return cloud.Machine{
-		Identity: cloud.Identity{Name: "win-1", ProviderID: arm.ProviderID(blueVM)}, Key: cloud.Key{Namespace: "team", Name: "m"},
-		Cluster: cloud.ClusterMark{Name: "blue", UID: "u", Manager: "here"}, Proof: cloud.Proof{Own: true},
-		Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-			Location: "spec", DataDisks: []infrav1.AzureDataDisk{{Name: "Data"}},
-			NetworkInterfaces: []infrav1.AzureNetworkInterface{{Name: "node"}, {Name: "Pods"}},
-		}},
-	}
-}
-
-func blueMark() cloud.Marked {
-	m := blueMachine()
-	return cloud.Marked{Key: m.Key, ProviderID: m.ProviderID, Cluster: m.Cluster}
-}
 
 // whoseIs says whose a VM is of which Azure has shown no ID.
 func whoseIs(m cloud.Machine, r lists.Record) cloud.Whose {
@@ -49,14 +25,14 @@ func whoseIs(m cloud.Machine, r lists.Record) cloud.Whose {
 
 // TestWhoseItIs: a VM, an adapter and what is left belong to the machine whose marks or names they have.
 func TestWhoseItIs(t *testing.T) {
-	m, mark := blueMachine(), blueMark()
+	m, mark := blue.Machine(), blue.Mark()
 	for name, c := range map[string]struct {
 		of   cloud.Marked
 		want bool
 	}{
 		"ours": {mark, true}, "no marks": {cloud.Marked{}, false},
 		"another machine's": {cloud.Marked{Key: cloud.Key{Namespace: "team", Name: "o"}, ProviderID: mark.ProviderID}, false},
-		"another VM's":      {cloud.Marked{Key: mark.Key, ProviderID: arm.ProviderID(blueGroup.VM("win-2"))}, false},
+		"another VM's":      {cloud.Marked{Key: mark.Key, ProviderID: arm.ProviderID(blue.Group.VM("win-2"))}, false},
 		"half a mark":       {cloud.Marked{Key: mark.Key}, false},
 		"without a Cluster": {cloud.Marked{Key: mark.Key, ProviderID: mark.ProviderID}, false},
 	} {
@@ -64,21 +40,21 @@ func TestWhoseItIs(t *testing.T) {
 		r := calls.Resource{Tags: arm.Tags(cloud.Machine{
 			Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}, Cluster: c.of.Cluster,
 		}, nil)}
-		expect.Same(t, "an adapter, "+name, c.want, isAdapterOf(r, m, blueVM))
-		r.Properties.VirtualMachine.ID = strings.ToUpper(blueVM.String())
-		expect.Same(t, "an adapter of the VM, "+name, c.want, isAdapterOf(r, m, blueVM))
-		r.Properties.VirtualMachine.ID = blueGroup.VM("win-2").String()
-		expect.Same(t, "an adapter of another VM, "+name, false, isAdapterOf(r, m, blueVM))
+		expect.Same(t, "an adapter, "+name, c.want, isAdapterOf(r, m, blue.VM))
+		r.Properties.VirtualMachine.ID = strings.ToUpper(blue.VM.String())
+		expect.Same(t, "an adapter of the VM, "+name, c.want, isAdapterOf(r, m, blue.VM))
+		r.Properties.VirtualMachine.ID = blue.Group.VM("win-2").String()
+		expect.Same(t, "an adapter of another VM, "+name, false, isAdapterOf(r, m, blue.VM))
 	}
 	nobody := m
 	nobody.ProviderID = ""
 	ours := whoseIs(nobody, lists.Record{Mark: cloud.Marked{Key: m.Key, Cluster: m.Cluster}}) == cloud.Ours
 	expect.Same(t, "no VM is that of a machine without an ID", false, ours)
 	for name, want := range map[string]bool{"WIN-1-os": true, "win-1-data": true, "win-1-data-2": false} {
-		expect.Same(t, name, want, belongings.Fits(blueGroup.Disk(name), m))
+		expect.Same(t, name, want, belongings.Fits(blue.Group.Disk(name), m))
 	}
 	for name, want := range map[string]bool{"win-1-pods-abc": true, "win-1-node": true, "win-1-x-abc": false} {
-		expect.Same(t, name, want, belongings.Fits(blueGroup.Adapter(name), m))
+		expect.Same(t, name, want, belongings.Fits(blue.Group.Adapter(name), m))
 	}
 	m.Spec.Azure = nil
 	expect.Same(t, "names without a spec", []string{"win-1-os"}, belongings.Names(m))
@@ -91,63 +67,65 @@ func TestWhoseItIs(t *testing.T) {
 func TestLedgerOfManyMachines(t *testing.T) {
 	by := func(id string) cloud.MachineID { return cloud.MachineID{ProviderID: id} }
 	l := &ledger{works: map[cloud.MachineID]*work{
-		by("old"): {used: blueNoon.Add(-keptFor - 1)}, by("day"): {used: blueNoon.Add(-keptFor)},
+		by("old"): {used: blue.Noon.Add(-keptFor - 1)}, by("day"): {used: blue.Noon.Add(-keptFor)},
 	}}
 	for i := range manyMachines - 3 {
-		l.works[by(fmt.Sprint(i))] = &work{used: blueNoon}
+		l.works[by(fmt.Sprint(i))] = &work{used: blue.Noon}
 	}
-	l.note(cloud.Machine{Identity: cloud.Identity{ProviderID: "one more"}}, blueNoon, func(*work) {})
+	l.note(cloud.Machine{Identity: cloud.Identity{ProviderID: "one more"}}, blue.Noon, func(*work) {})
 	expect.Same(t, "machines", manyMachines, len(l.works))
-	l.note(cloud.Machine{Identity: cloud.Identity{ProviderID: "too many"}}, blueNoon, func(*work) {})
+	l.note(cloud.Machine{Identity: cloud.Identity{ProviderID: "too many"}}, blue.Noon, func(*work) {})
 	expect.Same(t, "machines after one too many", manyMachines, len(l.works))
 	expect.Same(t, "one that was asked for a day ago", true, l.works[by("day")] != nil)
 }
 
 // TestLedgerOfAScope: what is told and expected of a group is not that of another.
 func TestLedgerOfAScope(t *testing.T) {
-	making := next.Put{Sent: blueNoon, Answer: next.Accepted}
+	making := next.Put{Sent: blue.Noon, Answer: next.Accepted}
 	one, two := cloud.Key{Name: "one"}, cloud.Key{Name: "two"}
 	l := &ledger{works: map[cloud.MachineID]*work{
-		{Key: one}: {scope: "blue"}, {Key: two}: {scope: "red", put: making}, {Key: two, UID: "3"}: {scope: "blue", gone: blueNoon},
+		{Key: one}: {scope: "blue"}, {Key: two, UID: "3"}: {scope: "blue", gone: blue.Noon},
+		{Key: two}: {scope: "red", Memory: next.Memory{Put: making}},
 	}}
 	expect.Same(t, "keys", []cloud.Key{one}, l.keys("blue"))
-	expect.Same(t, "something changes in another group", false, l.busy("blue", blueNoon))
-	expect.Same(t, "something changes in its own", true, l.busy("red", blueNoon))
+	expect.Same(t, "something changes in another group", false, l.busy("blue", blue.Noon))
+	expect.Same(t, "something changes in its own", true, l.busy("red", blue.Noon))
 }
 
 // TestShelves: each region has its sizes, and what has no region none.
 func TestShelves(t *testing.T) {
 	var l sizeCaches
 	var none *sizeCache
-	expect.Same(t, "no subscription", none, l.cache("", "westeurope"))
-	expect.Same(t, "no location", none, l.cache("s", ""))
+	expect.Same(t, "no subscription", none, l.cache(regionOf("", "westeurope")))
+	expect.Same(t, "no location", none, l.cache(regionOf("s", "")))
 	sizes, why := none.get()
 	expect.Same(t, "sizes of none", 0, len(sizes))
 	expect.Same(t, "why there are none", true, why == nil)
-	expect.Same(t, "none is due", false, none.due(blueNoon, false))
-	expect.Same(t, "one for a region, however it is written", true, l.cache("S", "West Europe") == l.cache("s", "westeurope"))
+	expect.Same(t, "none is due", false, none.due(blue.Noon, false))
+	same := l.cache(regionOf("S", "West Europe")) == l.cache(regionOf("s", "westeurope"))
+	expect.Same(t, "one for a region, however it is written", true, same)
 	for name, c := range map[string]struct {
 		of      *sizeCache
 		refuses bool
 		want    bool
 	}{
 		"never asked for":         {&sizeCache{}, false, true},
-		"not before its time":     {&sizeCache{notBefore: blueNoon.Add(1)}, false, false},
-		"in time":                 {&sizeCache{notBefore: blueNoon}, false, true},
-		"good":                    {&sizeCache{began: blueNoon.Add(1 - sizesFor)}, false, false},
-		"old":                     {&sizeCache{began: blueNoon.Add(-sizesFor)}, false, true},
-		"old, and asked for":      {&sizeCache{began: blueNoon.Add(-sizesFor), asking: true}, false, false},
-		"doubted too soon":        {&sizeCache{began: blueNoon.Add(1 - doubtsAfter)}, true, false},
-		"doubted":                 {&sizeCache{began: blueNoon.Add(-doubtsAfter)}, true, true},
+		"not before its time":     {&sizeCache{notBefore: blue.Noon.Add(1)}, false, false},
+		"in time":                 {&sizeCache{notBefore: blue.Noon}, false, true},
+		"good":                    {&sizeCache{began: blue.Noon.Add(1 - sizesFor)}, false, false},
+		"old":                     {&sizeCache{began: blue.Noon.Add(-sizesFor)}, false, true},
+		"old, and asked for":      {&sizeCache{began: blue.Noon.Add(-sizesFor), asking: true}, false, false},
+		"doubted too soon":        {&sizeCache{began: blue.Noon.Add(1 - doubtsAfter)}, true, false},
+		"doubted":                 {&sizeCache{began: blue.Noon.Add(-doubtsAfter)}, true, true},
 		"unknown while asked for": {&sizeCache{asking: true}, false, true},
 	} {
-		expect.Same(t, name, c.want, c.of.due(blueNoon, c.refuses))
+		expect.Same(t, name, c.want, c.of.due(blue.Noon, c.refuses))
 	}
 }
 
 // TestLocationOf: that of the status goes before that of the spec.
 func TestLocationOf(t *testing.T) {
-	m := blueMachine()
+	m := blue.Machine()
 	expect.Same(t, "of the spec", "spec", locationOf(m))
 	m.Status.Azure = &infrav1.AzurePlacement{Location: "status"}
 	expect.Same(t, "of the status", "status", locationOf(m))
@@ -159,7 +137,7 @@ func TestSynced(t *testing.T) {
 	a := &account{}
 	a.watching.Store(true)
 	expect.Same(t, "no group", false, a.synced())
-	one, two := a.lists.Scope(blueGroup), a.lists.Scope(otherGroup)
+	one, two := a.lists.Scope(blue.Group), a.lists.Scope(blue.OtherGroup)
 	stateIn(one).Reported = true
 	expect.Same(t, "one of two", false, a.synced())
 	stateIn(two).Reported = true
@@ -172,7 +150,7 @@ func TestSynced(t *testing.T) {
 
 // TestPatient: that adapters are not ready is no error for two minutes after they were needed.
 func TestPatient(t *testing.T) {
-	m := blueMachine()
+	m := blue.Machine()
 	for name, c := range map[string]struct {
 		since  time.Duration
 		effect fault.Effect
@@ -182,22 +160,23 @@ func TestPatient(t *testing.T) {
 		"not long ago": {adapterTimeout - 1, fault.Unready, true}, "never": {0, fault.Unready, false},
 		"another cause": {1, fault.Taken, false},
 	} {
-		a := &account{now: func() time.Time { return blueNoon }}
-		a.ledger.note(m, blueNoon, func(w *work) {
+		a := &account{now: func() time.Time { return blue.Noon }}
+		a.ledger.note(m, blue.Noon, func(w *work) {
 			if c.since > 0 {
-				w.separate.firstNeeded = blueNoon.Add(-c.since)
+				w.separate.firstNeeded = blue.Noon.Add(-c.since)
 			}
 		})
 		verdict := fault.Verdict{Effect: c.effect, Error: cloud.Errorf(cloud.Transient, "Other", "no")}
-		waits := cloud.IsLater(a.waitWhileUnready(m, calls.Answer{Verdict: &verdict}).Err())
+		waits := cloud.IsLater(pursued(a, m).waitWhileUnready(calls.Answer{Verdict: &verdict}).Err())
 		expect.Same(t, name, c.waits, waits)
 	}
-	expect.Same(t, "an answer without a fault", true, (&account{now: time.Now}).waitWhileUnready(m, calls.Answer{}).Err() == nil)
+	answer := pursued(&account{now: time.Now}, m).waitWhileUnready(calls.Answer{})
+	expect.Same(t, "an answer without a fault", true, answer.Err() == nil)
 }
 
 // TestIsGone: what was proven is believed for ten minutes, unless a list shows the VM.
 func TestIsGone(t *testing.T) {
-	m := blueMachine()
+	m := blue.Machine()
 	for name, c := range map[string]struct {
 		ago   time.Duration
 		shown bool
@@ -206,10 +185,10 @@ func TestIsGone(t *testing.T) {
 		"never": {-1, false, false}, "just now": {0, false, true}, "lately": {lists.OldEnough - 1, false, true},
 		"long ago": {lists.OldEnough, false, false}, "and shown since": {0, true, false},
 	} {
-		a := &account{now: func() time.Time { return blueNoon }}
-		s := a.lists.Scope(blueGroup)
+		a := &account{now: func() time.Time { return blue.Noon }}
+		s := a.lists.Scope(blue.Group)
 		if c.ago >= 0 {
-			a.ledger.bury(m, name, blueNoon.Add(-c.ago))
+			a.ledger.bury(m, name, blue.Noon.Add(-c.ago))
 		}
 		if c.shown {
 			stateIn(s).VMs["win-1"] = lists.Record{}

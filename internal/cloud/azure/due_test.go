@@ -16,11 +16,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // around says that a time is a pause after noon, or a tenth of the pause earlier or later.
 func around(at time.Time, pause time.Duration) bool {
-	after := at.Sub(blueNoon)
+	after := at.Sub(blue.Noon)
 	return after >= pause*9/10 && after <= pause*11/10
 }
 
@@ -32,7 +33,7 @@ func TestPause(t *testing.T) {
 			all = append(all, pause(busy, idleList))
 		}
 		for what, at := range map[string]time.Duration{"shortest": slices.Min(all), "longest": slices.Max(all)} {
-			expect.Same(t, what+": "+at.String(), true, around(blueNoon.Add(at), want))
+			expect.Same(t, what+": "+at.String(), true, around(blue.Noon.Add(at), want))
 		}
 		expect.Same(t, "they differ", true, slices.Max(all)-slices.Min(all) > want/10)
 	}
@@ -66,15 +67,15 @@ func TestDue(t *testing.T) {
 		"a later sweep, busy":   {time.Hour, 0, true, false, 0},
 		"a later list, at ease": {time.Hour, idleList, false, false, 0},
 	} {
-		a := &account{now: func() time.Time { return blueNoon }}
-		s := busyScope(a, blueGroup, c.busy)
-		stateIn(s).Due[lists.VMs] = blueNoon.Add(c.at)
+		a := &account{now: func() time.Time { return blue.Noon }}
+		s := busyScope(a, blue.Group, c.busy)
+		stateIn(s).Due[lists.VMs] = blue.Noon.Add(c.at)
 		expect.Same(t, name, c.want, a.due(s, lists.VMs, c.idle))
 		at := stateIn(s).Due[lists.VMs]
 		if c.want {
 			expect.Same(t, name+": the next is due at "+at.String(), true, around(at, c.next))
 		} else {
-			expect.Same(t, name+": is due as before", blueNoon.Add(c.at), at)
+			expect.Same(t, name+": is due as before", blue.Noon.Add(c.at), at)
 		}
 	}
 }
@@ -88,19 +89,19 @@ func TestPaceOfPowers(t *testing.T) {
 		want time.Duration // the pause that follows; zero if they are not asked for
 	}{
 		"nothing changes":                {arm.ID{}, 0, lists.IdlePowers},
-		"in the first group":             {blueGroup, 0, lists.WhileBusy},
-		"in the other group":             {otherGroup, 0, lists.WhileBusy},
+		"in the first group":             {blue.Group, 0, lists.WhileBusy},
+		"in the other group":             {blue.OtherGroup, 0, lists.WhileBusy},
 		"in another subscription":        {arm.GroupID(second, "a"), 0, lists.IdlePowers},
 		"in another subscription, later": {arm.GroupID(second, "z"), 0, lists.IdlePowers},
-		"it is too early":                {blueGroup, 1, 0},
+		"it is too early":                {blue.Group, 1, 0},
 	} {
 		calls := 0
-		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return http.StatusOK, "{}" }))
-		for _, group := range []arm.ID{blueGroup, otherGroup, arm.GroupID(second, "a"), arm.GroupID(second, "z")} {
+		a := blueAccount(t, blue.Says(func(*http.Request) (int, string) { calls++; return http.StatusOK, "{}" }))
+		for _, group := range []arm.ID{blue.Group, blue.OtherGroup, arm.GroupID(second, "a"), arm.GroupID(second, "z")} {
 			busyScope(a, group, group.Key() == c.busy.Key())
 		}
-		p, before := a.lists.Scope(blueGroup).Power, a.lists.Scope(arm.GroupID(second, "z"))
-		powersIn(p).Due, stateIn(before).Powered = blueNoon.Add(c.due), true
+		p, before := a.lists.Scope(blue.Group).Power, a.lists.Scope(arm.GroupID(second, "z"))
+		powersIn(p).Due, stateIn(before).Powered = blue.Noon.Add(c.due), true
 		a.pollPowers(t.Context(), p)
 		expect.Same(t, name+": lists", c.want > 0, calls == 1)
 		if c.want > 0 {
@@ -119,13 +120,14 @@ func TestListPowers(t *testing.T) {
 		return `{"id":"` + id + `","properties":{"instanceView":{"statuses":[{"code":"PowerState/` + state + `"}]}}}`
 	}
 	text := `{"value":[` + strings.Join([]string{
-		one(blueVM.String(), "running"), one("x", "running"), `{"id":"` + blueGroup.VM("a").String() + `"}`,
-		`{"id":"` + blueGroup.VM("b").String() + `","properties":{}}`, one(arm.GroupID(second, "blue").VM("win-1").String(), "running"),
+		one(blue.VM.String(), "running"), one("x", "running"), `{"id":"` + blue.Group.VM("a").String() + `"}`,
+		`{"id":"` + blue.Group.VM("b").String() + `","properties":{}}`,
+		one(arm.GroupID(second, "blue").VM("win-1").String(), "running"),
 	}, ",") + "]}"
-	a := blueAccount(t, says(func(*http.Request) (int, string) { return http.StatusOK, text }))
-	s, elsewhere := a.lists.Scope(blueGroup), a.lists.Scope(arm.GroupID(second, "blue"))
-	ours := lists.Record{Key: blueVM.Key(), Mark: blueMark(), Original: true}
-	stateIn(s).VMs["win-1"], stateIn(s).Listed = ours, blueNoon
+	a := blueAccount(t, blue.Says(func(*http.Request) (int, string) { return http.StatusOK, text }))
+	s, elsewhere := a.lists.Scope(blue.Group), a.lists.Scope(arm.GroupID(second, "blue"))
+	ours := lists.Record{Key: blue.VM.Key(), Mark: blue.Mark(), Original: true}
+	stateIn(s).VMs["win-1"], stateIn(s).Listed = ours, blue.Noon
 	stateIn(elsewhere).VMs["win-1"] = lists.Record{
 		Key: arm.GroupID(second, "blue").VM("win-1").Key(), Mark: cloud.Marked{Key: cloud.Key{Name: "far"}}, Original: true,
 	}
@@ -136,9 +138,9 @@ func TestListPowers(t *testing.T) {
 	expect.Same(t, "woken", "m", list())
 	expect.Same(t, "powers that are kept until all is listed", 2, len(powersIn(s.Power).States))
 	expect.Same(t, "woken by the same list", "", list())
-	expect.Same(t, "state", next.PoweredOn, s.Power.Get(blueVM.Key()))
-	expect.Same(t, "heard", blueNoon, powersIn(s.Power).Answered)
-	stateIn(elsewhere).VMs, stateIn(elsewhere).Listed = map[string]lists.Record{}, blueNoon
+	expect.Same(t, "state", next.PoweredOn, s.Power.Get(blue.VM.Key()))
+	expect.Same(t, "heard", blue.Noon, powersIn(s.Power).Answered)
+	stateIn(elsewhere).VMs, stateIn(elsewhere).Listed = map[string]lists.Record{}, blue.Noon
 	list()
 	expect.Same(t, "powers of VMs that are listed", 1, len(powersIn(s.Power).States))
 }
@@ -148,8 +150,8 @@ func TestPowersThatAreRefused(t *testing.T) {
 	const lacks = `{"error":{"code":"AuthorizationFailed","message":"no authorization to perform action 'Microsoft.Compute/x/read'` +
 		` over scope '/subscriptions/1'"}}`
 	status, text := http.StatusForbidden, lacks
-	a := blueAccount(t, says(func(*http.Request) (int, string) { return status, text }))
-	s := a.lists.Scope(blueGroup)
+	a := blueAccount(t, blue.Says(func(*http.Request) (int, string) { return status, text }))
+	s := a.lists.Scope(blue.Group)
 	refused := func() bool { return stateIn(s).Refusal() != nil }
 	_, err := a.listPowers(t.Context(), s.Power)
 	expect.Says(t, "no right", err, "Microsoft.Compute/x/read")
@@ -179,11 +181,11 @@ func TestSweepWaitsForPublicIPs(t *testing.T) {
 		"nobody has one":    {status: http.StatusOK, swept: true, found: true},
 	} {
 		made := 0
-		a := blueAccount(t, says(func(*http.Request) (int, string) { made++; return c.status, "{}" }))
-		s := a.lists.Scope(blueGroup)
+		a := blueAccount(t, blue.Says(func(*http.Request) (int, string) { made++; return c.status, "{}" }))
+		s := a.lists.Scope(blue.Group)
 		stateIn(s).Public = c.wanted
-		began := blueNoon.Add(-time.Minute)
-		disks := []calls.Resource{{ID: blueGroup.Disk("d").String()}}
+		began := blue.Noon.Add(-time.Minute)
+		disks := []calls.Resource{{ID: blue.Group.Disk("d").String()}}
 		stateIn(s).Sweeping = lists.Sweeping{Began: began, Adapters: []calls.Resource{}, Disks: disks}
 		if c.waits {
 			silence(a, limiter.ListNetwork)
@@ -200,12 +202,14 @@ func TestSweepWaitsForPublicIPs(t *testing.T) {
 // TestRestOfWhom: what a refused request left is a machine's if the identity is its own, or its Machine has it, too. Of one whose
 // VM was proved in another way, by its data or the operator, it is that without disks: somebody may have detached one before.
 func TestRestOfWhom(t *testing.T) {
-	nic, disk := blueGroup.Adapter("win-1-node-a"), blueGroup.Disk("win-1-os")
+	nic, disk := blue.Group.Adapter("win-1-node-a"), blue.Group.Disk("win-1-os")
 	s := &lists.State{Remnants: map[string]lists.Remnant{}}
 	for _, id := range []arm.ID{nic, disk} {
-		s.Remnants[id.Key()] = lists.Remnant{ID: id, Mark: blueMark(), UniqueID: "of " + id.Name()}
+		s.Remnants[id.Key()] = lists.Remnant{ID: id, Mark: blue.Mark(), UniqueID: "of " + id.Name()}
 	}
-	refused, seen := work{put: next.Put{Answer: next.Refused}}, work{put: next.Put{Answer: next.Refused}, existed: true}
+	refused := work{Memory: next.Memory{Put: next.Put{Answer: next.Refused}}}
+	seen := refused
+	seen.existed = true
 	for name, c := range map[string]struct {
 		proof cloud.Proof
 		w     work
@@ -219,7 +223,7 @@ func TestRestOfWhom(t *testing.T) {
 		"chosen, with data":          {cloud.Proof{Digest: "x"}, refused, nil},
 		"chosen, of another manager": {cloud.Proof{TookOver: []types.UID{"here"}}, refused, nil},
 	} {
-		m := blueMachine()
+		m := blue.Machine()
 		m.Proof = c.proof
 		var got []string
 		for _, one := range c.w.rest(s, m, nil) {
@@ -234,9 +238,9 @@ func TestRestOfWhom(t *testing.T) {
 func TestToLook(t *testing.T) {
 	by := func(name string) cloud.MachineID { return cloud.MachineID{Key: cloud.Key{Name: name}} }
 	l := &ledger{works: map[cloud.MachineID]*work{
-		by("due"): {lookAt: blueNoon}, by("later"): {lookAt: blueNoon.Add(1)}, by("never"): {},
+		by("due"): {lookAt: blue.Noon}, by("later"): {lookAt: blue.Noon.Add(1)}, by("never"): {},
 	}}
-	expect.Same(t, "told", "due", names(l.toLook(blueNoon)))
-	expect.Same(t, "told again", "", names(l.toLook(blueNoon)))
-	expect.Same(t, "told later", "later", names(l.toLook(blueNoon.Add(1))))
+	expect.Same(t, "told", "due", names(l.toLook(blue.Noon)))
+	expect.Same(t, "told again", "", names(l.toLook(blue.Noon)))
+	expect.Same(t, "told later", "later", names(l.toLook(blue.Noon.Add(1))))
 }

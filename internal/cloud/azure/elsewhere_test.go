@@ -16,6 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestMovedAfterASearch: a search that found nothing, when Azure did not show a VM for a while, says nothing of a VM that was
@@ -77,12 +78,12 @@ func TestMovedAmongMany(t *testing.T) {
 			vm := arm.GroupID(armsim.Subscription, fmt.Sprint("g", group)).VM("win-1")
 			return fmt.Sprintf(`{"id":%q,"properties":{"vmId":%q}}`, vm.String(), id)
 		}
-		a, m := blueAccount(t, says(func(r *http.Request) (int, string) {
+		a, m := blueAccount(t, blue.Says(func(r *http.Request) (int, string) {
 			var all []string
 			for group := 1; group <= c.groups; group++ {
 				vm := of(group, "22222222-aaaa-bbbb-cccc-555555555555")
 				if group == c.ours {
-					vm = of(group, blueID)
+					vm = of(group, blue.ID)
 				}
 				if strings.Contains(r.URL.Path, fmt.Sprintf("/g%d/", group)) {
 					return http.StatusOK, vm
@@ -90,16 +91,16 @@ func TestMovedAmongMany(t *testing.T) {
 				all = append(all, vm)
 			}
 			return http.StatusOK, `{"value":[` + strings.Join(all, ",") + `]}`
-		})), blueMachine()
-		m.Record.Azure.VMID = blueID
-		a.ledger.note(m, blueNoon, func(*work) {})
-		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
-		_ = expect.Got(a.listPowers(t.Context(), at.scope.Power))(t)
-		err := a.seek(t.Context(), m, at)
+		})), blue.Machine()
+		m.Record.Azure.VMID = blue.ID
+		a.ledger.note(m, blue.Noon, func(*work) {})
+		p := pursued(a, m)
+		_ = expect.Got(a.listPowers(t.Context(), p.scope.Power))(t)
+		err := p.seek(t.Context())
 		w := a.ledger.recall(m)
 		expect.Says(t, name, err, c.says)
-		expect.Same(t, name+": elsewhere", next.Elsewhere{Group: c.elsewhere}, w.elsewhere)
-		expect.Same(t, name+": the search counts", c.says == "", !w.sought.IsZero())
+		expect.Same(t, name+": elsewhere", next.Elsewhere{Group: c.elsewhere}, w.Elsewhere)
+		expect.Same(t, name+": the search counts", c.says == "", !w.Sought.IsZero())
 		if c.says != "" {
 			cloudtest.WantError(t, err, cloud.Exhausted, infrav1.VMMovedReason)
 		}
@@ -119,24 +120,24 @@ func TestMovedAndGone(t *testing.T) {
 		"not to be seen":    {http.StatusForbidden, "AuthorizationFailed", "no"},
 		"no VM at all":      {http.StatusOK, "", ""},
 	} {
-		there := otherGroup.VM("win-1")
-		a, m := blueAccount(t, says(func(r *http.Request) (int, string) {
+		there := blue.OtherGroup.VM("win-1")
+		a, m := blueAccount(t, blue.Says(func(r *http.Request) (int, string) {
 			switch {
 			case !strings.Contains(r.URL.Path, "/other/"):
-				return http.StatusOK, fmt.Sprintf(`{"value":[{"id":%q,"properties":{"vmId":%q}}]}`, there.String(), blueID)
+				return http.StatusOK, fmt.Sprintf(`{"value":[{"id":%q,"properties":{"vmId":%q}}]}`, there.String(), blue.ID)
 			case c.code == "":
 				return http.StatusOK, `{"id":"x"}`
 			}
-			return c.status, faultBody(c.code)
-		})), blueMachine()
-		m.Record.Azure.VMID = blueID
-		a.ledger.note(m, blueNoon, func(*work) {})
-		at := place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
-		_ = expect.Got(a.listPowers(t.Context(), at.scope.Power))(t)
-		expect.Says(t, name, a.seek(t.Context(), m, at), c.says)
+			return c.status, blue.Fault(c.code)
+		})), blue.Machine()
+		m.Record.Azure.VMID = blue.ID
+		a.ledger.note(m, blue.Noon, func(*work) {})
+		p := pursued(a, m)
+		_ = expect.Got(a.listPowers(t.Context(), p.scope.Power))(t)
+		expect.Says(t, name, p.seek(t.Context()), c.says)
 		w := a.ledger.recall(m)
-		expect.Same(t, name+": elsewhere", next.Elsewhere{}, w.elsewhere)
-		expect.Same(t, name+": the search counts", c.says == "", !w.sought.IsZero())
+		expect.Same(t, name+": elsewhere", next.Elsewhere{}, w.Elsewhere)
+		expect.Same(t, name+": the search counts", c.says == "", !w.Sought.IsZero())
 	}
 }
 
@@ -150,7 +151,7 @@ func TestNameTakenAfterTheRequest(t *testing.T) {
 	expect.Same(t, "its ID is known", true, vm != "")
 	p.a.ledger.note(p.m, p.a.now(), func(w *work) { // as after the look of another VM that has the name
 		record := knownOf(p.m, *w)
-		record.VMID = blueID
+		record.VMID = blue.ID
 		w.record = &record
 	})
 	p.m.Record = p.known()

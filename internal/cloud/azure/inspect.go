@@ -64,7 +64,7 @@ func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, po
 		}
 	}
 	return inspect.Run(ctx, inspect.Subject{
-		Azure: inspector{calls: c, subscription: resolved.Group.Subscription}, Spec: pool.Spec, Place: resolved,
+		Azure: inspector{calls: c, subscription: resolved.SubscriptionID}, Spec: pool.Spec, Place: resolved,
 		FailureDomain: pool.FailureDomain, Count: pool.Count, ComputeVersion: c.ComputeVersion(), Caller: caller,
 		Identity: pool.Identity, Progress: pool.Progress,
 	}), nil

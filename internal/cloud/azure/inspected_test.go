@@ -9,15 +9,15 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/inspect"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // blueInspected is what is found where Azure answers so, by the end of a path; all other answers are empty.
 func blueInspected(t *testing.T, spec *infrav1.AzureVM, answers map[string]said) (found []cloud.Finding, paths []string) {
 	t.Helper()
-	a := blueAccount(t, says(func(r *http.Request) (int, string) {
+	a := blueAccount(t, blue.Says(func(r *http.Request) (int, string) {
 		paths = append(paths, r.URL.Path)
 		for end, answer := range answers {
 			if strings.HasSuffix(r.URL.Path, end) {
@@ -25,15 +25,16 @@ func blueInspected(t *testing.T, spec *infrav1.AzureVM, answers map[string]said)
 			}
 		}
 		if r.URL.Path == "/subscriptions" {
-			return http.StatusOK, fmt.Sprintf(`{"value":[{"subscriptionId":%q}]}`, blueGroup.Subscription)
+			return http.StatusOK, fmt.Sprintf(`{"value":[{"subscriptionId":%q}]}`, blue.Group.Subscription)
 		}
 		return http.StatusOK, "{}"
 	}))
-	where := placement.Placement{
-		Group: blueGroup, Location: "West Europe", Subnets: []string{blueGroup.Subnet("net", "nodes").String()},
+	where := infrav1.AzurePlacement{
+		SubscriptionID: blue.Group.Subscription, ResourceGroup: blue.Group.Group, Location: "West Europe",
+		SubnetIDs: []string{blue.Group.Subnet("net", "nodes").String()},
 	}
 	return inspect.Run(t.Context(), inspect.Subject{
-		Azure: inspector{a.calls, blueGroup.Subscription}, Spec: spec, Place: where, ComputeVersion: a.calls.ComputeVersion(),
+		Azure: inspector{a.calls, blue.Group.Subscription}, Spec: spec, Place: where, ComputeVersion: a.calls.ComputeVersion(),
 		Caller: func() (string, string) { return "", "" },
 	}), paths
 }
@@ -143,7 +144,7 @@ func TestInspectSubnet(t *testing.T) {
 	}{
 		"there":             {said{http.StatusOK, "{}"}, cloud.CheckOK, "nodes exists"},
 		"gone":              {said{http.StatusNotFound, gone}, cloud.CheckFailed, "networkInterfaces; az network vnet subnet list"},
-		"its group is gone": {said{http.StatusNotFound, faultBody("ResourceGroupNotFound")}, cloud.CheckFailed, "does not exist"},
+		"its group is gone": {said{http.StatusNotFound, blue.Fault("ResourceGroupNotFound")}, cloud.CheckFailed, "does not exist"},
 		"hidden":            {said{http.StatusForbidden, denied}, cloud.CheckWarning, "cannot be checked"},
 		"full":              {shows(`"addressPrefix":"10.0.0.0/29",` + more), cloud.CheckFailed, "has 0 free addresses"},
 		"one is left":       {shows(`"addressPrefix":"10.0.0.0/29",` + used), cloud.CheckOK, "nodes exists"},

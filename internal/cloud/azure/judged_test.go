@@ -15,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestProbe: when the time of what is closed is over, one machine tries and the others wait for two minutes.
@@ -22,8 +23,8 @@ func TestProbe(t *testing.T) {
 	var c capacityBlocks
 	of := request.Choice{Size: "Standard_D4s_v5"}
 	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
-	c.block(blueGroup, "westeurope", of, full, blueNoon)
-	over := blueNoon.Add(full.Error.After)
+	c.block(here("westeurope"), of, full, blue.Noon)
+	over := blue.Noon.Add(full.Error.After)
 	for _, step := range []struct {
 		who  string
 		at   time.Time
@@ -37,15 +38,15 @@ func TestProbe(t *testing.T) {
 		{"two", over.Add(probing), true},
 		{"one", over.Add(probing), false},
 	} {
-		err := c.probe(blueGroup, "westeurope", of, cloud.MachineID{UID: types.UID(step.who)}, step.at)
+		err := c.probe(here("westeurope"), of, cloud.MachineID{UID: types.UID(step.who)}, step.at)
 		expect.Same(t, step.who+" after "+step.at.Sub(over).String(), step.open, err == nil)
 	}
-	expect.Same(t, "what was never closed", true, c.probe(blueGroup, "eastus", of, cloud.MachineID{UID: "one"}, over) == nil)
+	expect.Same(t, "what was never closed", true, c.probe(here("eastus"), of, cloud.MachineID{UID: "one"}, over) == nil)
 }
 
 // TestSawIsNoted: what is known of a VM that is there is written once, and again when any of it changes.
 func TestSawIsNoted(t *testing.T) {
-	m, view := blueMachine(), &fault.Verdict{}
+	m, view := blue.Machine(), &fault.Verdict{}
 	for name, c := range map[string]struct {
 		change func(*work)
 		power  next.Power
@@ -54,30 +55,30 @@ func TestSawIsNoted(t *testing.T) {
 		"nothing new":            {func(*work) {}, next.PoweredOn, false},
 		"off, and ran before":    {func(*work) {}, next.Stopped, false},
 		"seen for the first":     {func(w *work) { w.existed = false }, next.PoweredOn, true},
-		"runs for the first":     {func(w *work) { w.ran = false }, next.PoweredOn, true},
-		"was missed":             {func(w *work) { w.missed.Times = 1 }, next.PoweredOn, true},
-		"had failed":             {func(w *work) { w.view = view }, next.PoweredOn, true},
-		"its request was lost":   {func(w *work) { w.lost = blueNoon }, next.PoweredOn, true},
+		"runs for the first":     {func(w *work) { w.Ran = false }, next.PoweredOn, true},
+		"was missed":             {func(w *work) { w.Missed.Times = 1 }, next.PoweredOn, true},
+		"had failed":             {func(w *work) { w.View = view }, next.PoweredOn, true},
+		"its request was lost":   {func(w *work) { w.Lost = blue.Noon }, next.PoweredOn, true},
 		"its adapters are known": {func(w *work) { w.separate.made = []asked{{}} }, next.PoweredOn, true},
 	} {
-		a := &account{now: func() time.Time { return blueNoon }}
-		w := work{existed: true, ran: true}
+		a := &account{now: func() time.Time { return blue.Noon }}
+		w := work{Memory: next.Memory{Ran: true}, existed: true}
 		c.change(&w)
-		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}, Missed: w.missed, View: w.view}
-		a.saw(m, s, w)
+		s := &next.Survey{Memory: w.Memory, Now: blue.Noon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}}
+		pursued(a, m).saw(s, w)
 		expect.Same(t, name, c.noted, a.ledger.recall(m).existed)
 		noted := a.ledger.recall(m)
-		expect.Same(t, name+": nothing is open", true, noted.lost.IsZero() && len(noted.separate.made) == 0)
+		expect.Same(t, name+": nothing is open", true, noted.Lost.IsZero() && len(noted.separate.made) == 0)
 		expect.Same(t, name+": it ran", true, s.Ran)
 		expect.Same(t, name+": it is not missed", next.Missed{}, s.Missed)
 		expect.Same(t, name+": its failure is over", true, s.View == nil)
-		expect.Same(t, name+": its request was accepted", !w.lost.IsZero(), s.Put.Answer == next.Accepted)
+		expect.Same(t, name+": its request was accepted", !w.Lost.IsZero(), s.Put.Answer == next.Accepted)
 	}
 }
 
 // TestSawOpens: a VM that runs shows that there is room again for its choice, if Azure was asked for it after there was none.
 func TestSawOpens(t *testing.T) {
-	m, of := blueMachine(), request.Choice{Size: "Standard_D4s_v5"}
+	m, of := blue.Machine(), request.Choice{Size: "Standard_D4s_v5"}
 	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
 	for name, c := range map[string]struct {
 		choice request.Choice
@@ -85,51 +86,50 @@ func TestSawOpens(t *testing.T) {
 		asked  time.Time
 		open   bool
 	}{
-		"it runs":                 {of, next.PoweredOn, blueNoon.Add(time.Second), true},
-		"it does not run":         {of, next.Stopped, blueNoon.Add(time.Second), false},
-		"it was asked for before": {of, next.PoweredOn, blueNoon, false},
-		"another choice":          {request.Choice{Size: "Standard_E4s_v5"}, next.PoweredOn, blueNoon.Add(time.Second), false},
-		"of a process before us":  {request.Choice{}, next.PoweredOn, blueNoon.Add(time.Second), false},
+		"it runs":                 {of, next.PoweredOn, blue.Noon.Add(time.Second), true},
+		"it does not run":         {of, next.Stopped, blue.Noon.Add(time.Second), false},
+		"it was asked for before": {of, next.PoweredOn, blue.Noon, false},
+		"another choice":          {request.Choice{Size: "Standard_E4s_v5"}, next.PoweredOn, blue.Noon.Add(time.Second), false},
+		"of a process before us":  {request.Choice{}, next.PoweredOn, blue.Noon.Add(time.Second), false},
 	} {
-		a := &account{now: func() time.Time { return blueNoon }}
-		a.blocks.block(blueVM.Parent(), locationOf(m), of, full, blueNoon)
-		s := &next.Survey{
-			Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}, Put: next.Put{Sent: c.asked, Answer: next.Accepted},
-		}
-		a.saw(m, s, work{choice: c.choice})
-		why := a.blocks.reason(blueVM.Parent(), locationOf(m), of, cloud.MachineID{UID: "other"}, blueNoon)
+		p := pursued(&account{now: func() time.Time { return blue.Noon }}, m)
+		p.blocks.block(p.region(), of, full, blue.Noon)
+		s := &next.Survey{Now: blue.Noon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}}
+		s.Put = next.Put{Sent: c.asked, Answer: next.Accepted}
+		p.saw(s, work{choice: c.choice})
+		why := p.blocks.reason(p.region(), of, cloud.MachineID{UID: "other"}, blue.Noon)
 		expect.Same(t, name+": open", c.open, why == nil)
 	}
 }
 
 // TestSizesOnTheirWay: who needs a list that another machine has asked for waits for it only if none is known.
 func TestSizesOnTheirWay(t *testing.T) {
-	a := &account{now: func() time.Time { return blueNoon }}
+	a := &account{now: func() time.Time { return blue.Noon }}
 	pause, waits := pauseOf(a.listSizes(t.Context(), &sizeCache{asking: true}))
 	expect.Same(t, "waits for the first list", true, waits && pause == time.Second)
-	known := &sizeCache{asking: true, began: blueNoon, sizes: skus.Sizes{}}
+	known := &sizeCache{asking: true, began: blue.Noon, sizes: skus.Sizes{}}
 	expect.OK(t, a.listSizes(t.Context(), known))
 }
 
 // TestBusyMachines: a request and a deletion are expected to do something for an hour, unless the one was refused or its VM ran.
 func TestBusyMachines(t *testing.T) {
 	put := func(ago time.Duration, answer next.Answer) next.Put {
-		return next.Put{Sent: blueNoon.Add(-ago), Answer: answer}
+		return next.Put{Sent: blue.Noon.Add(-ago), Answer: answer}
 	}
 	for name, c := range map[string]struct {
 		of   work
 		want bool
 	}{
 		"nothing":          {work{}, false},
-		"made":             {work{put: put(changeTimeout-1, next.Accepted)}, true},
-		"lost":             {work{put: put(1, next.Lost)}, true},
-		"made long ago":    {work{put: put(changeTimeout, next.Accepted)}, false},
-		"refused":          {work{put: put(1, next.Refused)}, false},
-		"it ran":           {work{put: put(1, next.Accepted), ran: true}, false},
-		"removed":          {work{del: next.Delete{Sent: blueNoon.Add(1 - changeTimeout)}}, true},
-		"removed long ago": {work{del: next.Delete{Sent: blueNoon.Add(-changeTimeout)}}, false},
+		"made":             {work{Memory: next.Memory{Put: put(changeTimeout-1, next.Accepted)}}, true},
+		"lost":             {work{Memory: next.Memory{Put: put(1, next.Lost)}}, true},
+		"made long ago":    {work{Memory: next.Memory{Put: put(changeTimeout, next.Accepted)}}, false},
+		"refused":          {work{Memory: next.Memory{Put: put(1, next.Refused)}}, false},
+		"it ran":           {work{Memory: next.Memory{Put: put(1, next.Accepted), Ran: true}}, false},
+		"removed":          {work{Memory: next.Memory{Delete: next.Delete{Sent: blue.Noon.Add(1 - changeTimeout)}}}, true},
+		"removed long ago": {work{Memory: next.Memory{Delete: next.Delete{Sent: blue.Noon.Add(-changeTimeout)}}}, false},
 	} {
-		expect.Same(t, name, c.want, c.of.busy(blueNoon))
+		expect.Same(t, name, c.want, c.of.busy(blue.Noon))
 	}
 }
 
@@ -137,13 +137,13 @@ func TestBusyMachines(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, begun, closed := make(chan struct{}), 0, make(chan error, 1)
-		a := blueAccount(t, says(func(*http.Request) (int, string) { begun++; <-answer; return http.StatusNotFound, gone }))
-		go a.calls.GetVM(t.Context(), blueVM)
+		a := blueAccount(t, blue.Says(func(*http.Request) (int, string) { begun++; <-answer; return http.StatusNotFound, gone }))
+		go a.calls.GetVM(t.Context(), blue.VM)
 		synctest.Wait()
 		go func() { closed <- a.Close(t.Context()) }()
 		synctest.Wait()
 		expect.Same(t, "it is closed while a call is under way", 0, len(closed))
-		_, refused := a.calls.GetVM(t.Context(), blueVM)
+		_, refused := a.calls.GetVM(t.Context(), blue.VM)
 		expect.Says(t, "a call meanwhile", refused.Err(), "the account is closed")
 		close(answer)
 		synctest.Wait()
@@ -167,14 +167,15 @@ func TestWhoseByAnEarlyAnswer(t *testing.T) {
 	}{
 		"ours":                           {ours, lists.Look{}, cloud.Ours},
 		"no look yet":                    {another, lists.Look{}, cloud.Unseen},
-		"a look that found none":         {another, lists.Look{Began: blueNoon}, cloud.Unseen},
-		"a look that found a third":      {another, found(third, blueNoon), cloud.Unseen},
-		"a look that found it, too soon": {another, found(another, blueNoon.Add(-time.Hour)), cloud.Unseen},
-		"a look that found it":           {another, found(another, blueNoon), cloud.Foreign},
+		"a look that found none":         {another, lists.Look{Began: blue.Noon}, cloud.Unseen},
+		"a look that found a third":      {another, found(third, blue.Noon), cloud.Unseen},
+		"a look that found it, too soon": {another, found(another, blue.Noon.Add(-time.Hour)), cloud.Unseen},
+		"a look that found it":           {another, found(another, blue.Noon), cloud.Foreign},
 	} {
-		a := blueAccount(t, nil)
-		in, s := a.lists.Scope(blueGroup), &next.Survey{Now: blueNoon, VMID: ours, Put: next.Put{Sent: blueNoon.Add(-time.Hour)}}
-		whose := a.identify(blueMachine(), stateIn(in), s, c.of, &lists.Record{Key: blueVM.Key(), VMID: c.shown})
+		p := pursued(blueAccount(t, nil), blue.Machine())
+		s := &next.Survey{Now: blue.Noon, VMID: ours}
+		s.Put.Sent = blue.Noon.Add(-time.Hour)
+		whose := p.identify(stateIn(p.scope), s, c.of, &lists.Record{Key: blue.VM.Key(), VMID: c.shown})
 		expect.Same(t, name, c.want, whose)
 		expect.Same(t, name+": it is hidden", c.want == cloud.Unseen, s.Hides)
 		expect.Same(t, name+": it is seen", c.want != cloud.Unseen, s.Seen != nil)
@@ -192,20 +193,20 @@ func TestLookThatMissesSearches(t *testing.T) {
 		"missed":                {work{}, false, true},
 		"found":                 {work{}, true, false},
 		"removed by us":         {work{removed: true}, false, false},
-		"asked for just before": {work{put: next.Put{Sent: blueNoon, Answer: next.Accepted}}, false, false},
+		"asked for just before": {work{Memory: next.Memory{Put: next.Put{Sent: blue.Noon, Answer: next.Accepted}}}, false, false},
 	} {
-		a := blueAccount(t, says(func(*http.Request) (int, string) {
+		a := blueAccount(t, blue.Says(func(*http.Request) (int, string) {
 			if c.found {
-				return http.StatusOK, `{"id":"` + blueVM.String() + `","properties":{"vmId":"` + blueID + `"}}`
+				return http.StatusOK, `{"id":"` + blue.VM.String() + `","properties":{"vmId":"` + blue.ID + `"}}`
 			}
 			return http.StatusNotFound, gone
 		}))
-		a.opened = blueNoon.Add(-time.Hour)
-		m, at := placed(), place{vm: blueVM, scope: a.lists.Scope(blueGroup)}
-		m.Asked = cloud.Existed
-		powersIn(at.scope.Power).Due = blueNoon.Add(time.Hour)
-		a.ledger.note(m, blueNoon, func(w *work) { *w = c.work })
-		expect.OK(t, a.look(t.Context(), m, at))
-		expect.Same(t, name+": it is searched for soon", c.soon, powersIn(at.scope.Power).Due.Equal(blueNoon))
+		a.opened = blue.Noon.Add(-time.Hour)
+		p := pursued(a, placed())
+		p.m.Asked = cloud.Existed
+		powersIn(p.scope.Power).Due = blue.Noon.Add(time.Hour)
+		p.note(func(w *work) { *w = c.work })
+		expect.OK(t, p.look(t.Context()))
+		expect.Same(t, name+": it is searched for soon", c.soon, powersIn(p.scope.Power).Due.Equal(blue.Noon))
 	}
 }

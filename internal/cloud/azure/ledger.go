@@ -9,26 +9,19 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
-// work is what this process remembers of a machine. It cannot be forged, and survives no restart.
+// work is what this process remembers of a machine.
 type work struct {
+	next.Memory
 	scope   string
-	put     next.Put
-	del     next.Delete
 	choice  request.Choice
 	look    lists.Look
-	looked  time.Time
-	missed  next.Missed
 	lookAt  time.Time // when the machine that waits for another look is woken; zero if it waits for none
-	view    *fault.Verdict
-	lost    time.Time // when a request was sent whose answer did not come
 	existed bool      // its VM was seen, by this account or another one
-	ran     bool
 	used    time.Time
 	gone    time.Time // when it was proven that nothing is left of it
 	left    string    // what to look for by hand since then; empty if there is nothing
@@ -47,19 +40,16 @@ type work struct {
 	yielded time.Time
 	// failed are Azure's own IDs of what belonged to requests that Azure ended as failed.
 	failed map[string]bool
-	// sought is when the list of the subscription began that was last searched for the VM, and elsewhere is where it was.
-	sought    time.Time
-	elsewhere next.Elsewhere
 }
 
 // asked notes a request for the VM, and what became of it.
 func (w *work) asked(m cloud.Machine, put next.Put, choice request.Choice, vmID string) {
-	w.put, w.choice, w.view, w.ran, w.missed = put, choice, nil, false, next.Missed{}
+	w.Put, w.choice, w.View, w.Ran, w.Missed = put, choice, nil, false, next.Missed{}
 	if put.Answer == next.Lost {
-		w.lost = put.Sent
+		w.Lost = put.Sent
 	}
 	if put.Took {
-		w.looked = time.Time{}
+		w.Looked = time.Time{}
 	}
 	if put.Answer == next.Refused && !put.Took {
 		return // it made nothing
@@ -76,8 +66,8 @@ func (w *work) asked(m cloud.Machine, put next.Put, choice request.Choice, vmID 
 
 // busy reports whether something is expected to change soon.
 func (w work) busy(now time.Time) bool {
-	making := !w.put.Sent.IsZero() && w.put.Answer != next.Refused && !w.ran && now.Sub(w.put.Sent) < changeTimeout
-	removing := !w.del.Sent.IsZero() && now.Sub(w.del.Sent) < changeTimeout
+	making := !w.Put.Sent.IsZero() && w.Put.Answer != next.Refused && !w.Ran && now.Sub(w.Put.Sent) < changeTimeout
+	removing := !w.Delete.Sent.IsZero() && now.Sub(w.Delete.Sent) < changeTimeout
 	return making || removing
 }
 

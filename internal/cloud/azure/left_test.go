@@ -15,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
 )
 
@@ -100,15 +101,15 @@ func TestLeftOf(t *testing.T) {
 		left bool
 	}{
 		"nothing was asked":         {work{}, false},
-		"Azure refused it":          {work{put: next.Put{Answer: next.Refused}}, false},
-		"Azure accepted it":         {work{put: next.Put{Answer: next.Accepted}}, true},
-		"the answer was lost":       {work{put: next.Put{Answer: next.Lost}}, true},
-		"an answer before was lost": {work{lost: blueNoon, put: next.Put{Answer: next.Refused}}, true},
+		"Azure refused it":          {work{Memory: next.Memory{Put: next.Put{Answer: next.Refused}}}, false},
+		"Azure accepted it":         {work{Memory: next.Memory{Put: next.Put{Answer: next.Accepted}}}, true},
+		"the answer was lost":       {work{Memory: next.Memory{Put: next.Put{Answer: next.Lost}}}, true},
+		"an answer before was lost": {work{Memory: next.Memory{Lost: blue.Noon, Put: next.Put{Answer: next.Refused}}}, true},
 		"it was there":              {work{existed: true}, true},
-		"it had an ID":              {work{record: &infrav1.AzureRecord{VMID: blueID}}, true},
+		"it had an ID":              {work{record: &infrav1.AzureRecord{VMID: blue.ID}}, true},
 		"we removed it":             {work{existed: true, removed: true}, false},
 	} {
-		m := blueMachine()
+		m := blue.Machine()
 		m.Asked = cloud.NeverAsked
 		expect.Same(t, name, c.left, leftOf(m, c.work) != "")
 	}
@@ -151,7 +152,7 @@ func TestAnotherID(t *testing.T) {
 				told := p.refusals(30*time.Minute, pass)
 				says := told[infrav1.VMNotProvedReason]
 				expect.Same(t, "told", []string{infrav1.VMNotProvedReason}, reasons(told))
-				expect.Same(t, "both IDs are in: "+says, true, strings.Contains(says, shown) && strings.Contains(says, blueID))
+				expect.Same(t, "both IDs are in: "+says, true, strings.Contains(says, shown) && strings.Contains(says, blue.ID))
 			}
 			expect.Same(t, "what is known", p.known(), p.m.Record)
 			p.Forget()

@@ -10,7 +10,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
@@ -37,14 +36,8 @@ func (Provider) Resolve(m *infrav1.WindowsMachine, azureCluster *unstructured.Un
 	if err != nil {
 		return err
 	}
-	m.Status.Azure = &infrav1.AzurePlacement{
-		Cloud: resolved.Cloud, SubscriptionID: resolved.Group.Subscription, ResourceGroup: resolved.Group.Group,
-		Location: resolved.Location, SubnetIDs: resolved.Subnets,
-		SecurityGroupID: resolved.SecurityGroup, RouteTableID: resolved.RouteTable,
-		LoadBalancerName: resolved.Balancer, OutboundPoolID: resolved.OutboundPool, FailureDomains: resolved.FailureDomains,
-		Tags:     tagsOf[infrav1.AzureTagValue](resolved.Tags),
-		Identity: infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name},
-	}
+	resolved.Identity = infrav1.AzureIdentity{Namespace: identity.Namespace, Name: identity.Name}
+	m.Status.Azure = &resolved
 	return nil
 }
 
@@ -62,29 +55,11 @@ func rightsOf(azureCluster *unstructured.Unstructured) (*infrav1.AzurePlacement,
 }
 
 // placementOf is where the VM goes, as its status has it; a complete spec needs no status.
-func placementOf(m cloud.Machine) (placement.Placement, error) {
-	placed := m.Status.Azure
-	if placed == nil {
-		return placement.Resolve(m.Spec.Azure, m.ProviderID, nil)
+func placementOf(m cloud.Machine) (infrav1.AzurePlacement, error) {
+	if m.Status.Azure != nil {
+		return *m.Status.Azure, nil
 	}
-	return placement.Placement{
-		Cloud: placed.Cloud, Group: arm.GroupID(placed.SubscriptionID, placed.ResourceGroup), Location: placed.Location,
-		Subnets:       placed.SubnetIDs,
-		SecurityGroup: placed.SecurityGroupID, RouteTable: placed.RouteTableID, Balancer: placed.LoadBalancerName,
-		OutboundPool: placed.OutboundPoolID, FailureDomains: placed.FailureDomains, Tags: tagsOf[string](placed.Tags),
-	}, nil
-}
-
-// tagsOf are the same tags with values of another type.
-func tagsOf[T, S ~string](tags map[string]S) map[string]T {
-	if tags == nil {
-		return nil
-	}
-	converted := make(map[string]T, len(tags))
-	for name, value := range tags {
-		converted[name] = T(value)
-	}
-	return converted
+	return placement.Resolve(m.Spec.Azure, m.ProviderID, nil)
 }
 
 // IsTenantID reports whether a text names a tenant by its ID and not by a domain, as a file for the cloud's programs needs it.

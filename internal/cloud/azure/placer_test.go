@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestCloudOfAPlace: a principal is one of the cloud that the machine's AzureCluster is in, so that the same client in another
@@ -144,7 +145,7 @@ func TestCheckBeforeTheRequest(t *testing.T) {
 // AzureCluster that cannot be understood gives none.
 func TestResolveOfADeletedMachine(t *testing.T) {
 	m := &infrav1.WindowsMachine{}
-	m.DeletionTimestamp = &metav1.Time{Time: blueNoon}
+	m.DeletionTimestamp = &metav1.Time{Time: blue.Noon}
 	ref := func(kind string) map[string]any {
 		return map[string]any{"identityRef": map[string]any{"kind": kind, "name": "id"}}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // silence has the account's calls of a class wait for a minute.
@@ -49,15 +50,15 @@ func TestPollVMs(t *testing.T) {
 		"its turn comes yet": {silent: true, told: true, tells: true, fails: true, next: time.Minute},
 	} {
 		calls := 0
-		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return c.answer.status, c.answer.text }))
-		s := a.lists.Scope(blueGroup)
-		stateIn(s).Reported, stateIn(s).Failed, stateIn(s).Due[lists.VMs] = c.told, c.failed, blueNoon.Add(c.due)
+		a := blueAccount(t, blue.Says(func(*http.Request) (int, string) { calls++; return c.answer.status, c.answer.text }))
+		s := a.lists.Scope(blue.Group)
+		stateIn(s).Reported, stateIn(s).Failed, stateIn(s).Due[lists.VMs] = c.told, c.failed, blue.Noon.Add(c.due)
 		if c.listed > 0 {
-			stateIn(s).Listed = blueNoon.Add(-c.listed)
+			stateIn(s).Listed = blue.Noon.Add(-c.listed)
 		}
-		stateIn(s).VMs["m"] = lists.Record{Name: "m", Mark: blueMark(), Original: true}
-		other := cloud.Machine{Key: cloud.Key{Name: "asked"}, Identity: cloud.Identity{ProviderID: arm.ProviderID(blueGroup.VM("o"))}}
-		a.ledger.note(other, blueNoon, func(*work) {})
+		stateIn(s).VMs["m"] = lists.Record{Name: "m", Mark: blue.Mark(), Original: true}
+		other := cloud.Machine{Key: cloud.Key{Name: "asked"}, Identity: cloud.Identity{ProviderID: arm.ProviderID(blue.Group.VM("o"))}}
+		a.ledger.note(other, blue.Noon, func(*work) {})
 		if c.silent {
 			silence(a, limiter.ListVMs)
 		}
@@ -65,7 +66,7 @@ func TestPollVMs(t *testing.T) {
 		expect.Same(t, name+": calls", c.calls, calls)
 		expect.Same(t, name+": told, failed", []bool{c.tells, c.fails}, []bool{stateIn(s).Reported, stateIn(s).Failed})
 		if c.next > 0 {
-			after := stateIn(s).Due[lists.VMs].Sub(blueNoon)
+			after := stateIn(s).Due[lists.VMs].Sub(blue.Noon)
 			expect.Same(t, name+": due", true, after > c.next-time.Second && after <= c.next)
 		} else {
 			expect.Same(t, name+": due at "+stateIn(s).Due[lists.VMs].String(), true, around(stateIn(s).Due[lists.VMs], idleList))
@@ -89,21 +90,21 @@ func TestFirstList(t *testing.T) {
 		"powers wait":             {listed: true, powers: 200, silent: true, says: "waiting for Azure's list of power states"},
 	} {
 		made := 0
-		a := blueAccount(t, says(func(r *http.Request) (int, string) {
+		a := blueAccount(t, blue.Says(func(r *http.Request) (int, string) {
 			made++
 			if status := map[bool]int{true: c.powers, false: c.vms}[ofPowers(r)]; status != http.StatusOK {
 				return status, denied
 			}
 			return http.StatusOK, "{}"
 		}))
-		s := a.lists.Scope(blueGroup)
+		s := a.lists.Scope(blue.Group)
 		if c.listed {
-			stateIn(s).Listed = blueNoon
+			stateIn(s).Listed = blue.Noon
 		}
 		if c.silent {
 			silence(a, limiter.ListVMs)
 		}
-		over, err := a.perform(t.Context(), blueMachine(), place{vm: blueVM, scope: s}, next.Step{Act: next.List})
+		over, err := pursued(a, blue.Machine()).perform(t.Context(), next.Step{Act: next.List})
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": it is over", false, over)
 		expect.Same(t, name+": calls", c.calls, made)
@@ -131,13 +132,13 @@ func TestAnswers(t *testing.T) {
 		"missed again":         {0, lists.WhileBusy, shown, 0, 2},
 	} {
 		calls := 0
-		a := blueAccount(t, says(func(*http.Request) (int, string) { calls++; return http.StatusOK, c.text }))
-		s := a.lists.Scope(blueGroup)
-		powersIn(s.Power).Answered = blueNoon.Add(-c.heard)
+		a := blueAccount(t, blue.Says(func(*http.Request) (int, string) { calls++; return http.StatusOK, c.text }))
+		s := a.lists.Scope(blue.Group)
+		powersIn(s.Power).Answered = blue.Noon.Add(-c.heard)
 		if c.missed > 0 {
-			stateIn(s).Missed = next.Missed{}.Add(blueNoon.Add(-c.missed))
+			stateIn(s).Missed = next.Missed{}.Add(blue.Noon.Add(-c.missed))
 		}
-		a.missGroup(t.Context(), s, blueNoon)
+		a.missGroup(t.Context(), s, blue.Noon)
 		expect.Same(t, name+": calls", c.calls, calls)
 		expect.Same(t, name+": times", c.times, stateIn(s).Missed.Times)
 	}
@@ -145,7 +146,7 @@ func TestAnswers(t *testing.T) {
 
 // TestPollRest: a sweep removes what it finds of machines that are gone, and addresses are asked for while one lacks.
 func TestPollRest(t *testing.T) {
-	marked := calls.Resource{ID: blueNIC.String(), Tags: arm.Tags(blueMachine(), nil)}
+	marked := calls.Resource{ID: blue.NIC.String(), Tags: arm.Tags(blue.Machine(), nil)}
 	marked.Properties.IPConfigurations = slices.Grow(marked.Properties.IPConfigurations, 1)[:1]
 	marked.Properties.IPConfigurations[0].Properties.PrivateIPAddress = "10.0.0.9"
 	tags := expect.Got(json.Marshal(marked))(t)
@@ -162,19 +163,19 @@ func TestPollRest(t *testing.T) {
 		"addresses that are hidden": {false, true, 403, map[string]int{"GET": 1}, ""},
 	} {
 		sent := map[string]int{}
-		a := blueAccount(t, says(func(r *http.Request) (int, string) {
+		a := blueAccount(t, blue.Says(func(r *http.Request) (int, string) {
 			sent[r.Method]++
 			if c.status != http.StatusOK {
 				return c.status, denied
 			}
 			return http.StatusOK, `{"value":[` + string(tags) + "]}"
 		}))
-		s := a.lists.Scope(blueGroup)
-		stateIn(s).Due[lists.Remnants] = blueNoon.Add(map[bool]time.Duration{true: 0, false: 1}[c.sweep])
-		old := next.Remnant{FirstSeen: blueNoon.Add(-lists.OldEnough)}
-		stateIn(s).Remnants[blueNIC.Key()] = lists.Remnant{ID: blueNIC, Mark: blueMark(), Remnant: old}
-		stateIn(s).Remember(lists.Record{Key: blueVM.Key(), Adapters: []string{blueNIC.Key()}}, blueMachine())
-		stateIn(s).VMs["a"] = lists.Record{Key: "a", Mark: blueMark(), Original: true, Adapters: []string{blueNIC.Key()}}
+		s := a.lists.Scope(blue.Group)
+		stateIn(s).Due[lists.Remnants] = blue.Noon.Add(map[bool]time.Duration{true: 0, false: 1}[c.sweep])
+		old := next.Remnant{FirstSeen: blue.Noon.Add(-lists.OldEnough)}
+		stateIn(s).Remnants[blue.NIC.Key()] = lists.Remnant{ID: blue.NIC, Mark: blue.Mark(), Remnant: old}
+		stateIn(s).Remember(lists.Record{Key: blue.VM.Key(), Adapters: []string{blue.NIC.Key()}}, blue.Machine())
+		stateIn(s).VMs["a"] = lists.Record{Key: "a", Mark: blue.Mark(), Original: true, Adapters: []string{blue.NIC.Key()}}
 		if c.lacks {
 			powersIn(s.Power).States["a"] = next.PoweredOn
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
 )
 
@@ -25,7 +26,7 @@ var misfortunes = []misfortune{
 	{"another ID with all marks", func(p *proof) {
 		p.Change(func(in *armsim.Inside) {
 			r := in.World.Find(armsim.VMID(p.m.Name))
-			doc.Set(r.Body, blueID, "properties", "vmId")
+			doc.Set(r.Body, blue.ID, "properties", "vmId")
 			in.World.Touch(r)
 		})
 	}, false, true},

@@ -6,7 +6,8 @@
 //
 //	provider.go    Identify, Check, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server
-//	survey.go      gather: what is known of a machine; the looks at one VM, and the search for one that was moved
+//	survey.go      pursuit, which has the machine, and gather: what is known of it; the looks at one VM, and the search for one
+//	               that was moved
 //	next/          decide: all rules, from what is known to the next step
 //	calls/         what we ask of Azure, one call at a time, and what its answers mean
 //
@@ -134,8 +135,8 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if err != nil {
 		return cloud.Identity{}, err
 	}
-	name := cloud.ComputerName(m.Name, string(m.UID))
-	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(resolved.Group.VM(name))}, nil
+	name, group := cloud.ComputerName(m.Name, string(m.UID)), arm.GroupID(resolved.SubscriptionID, resolved.ResourceGroup)
+	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(group.VM(name))}, nil
 }
 
 // Check wants an image, and what Azure would take: the spec together with the tags of the machine's place, if that is known.
@@ -144,8 +145,8 @@ func (Provider) Check(m *infrav1.WindowsMachine) error {
 		return nil
 	}
 	want := request.Want{Machine: cloud.Machine{Spec: m.Spec}}
-	if placed := m.Status.Azure; placed != nil {
-		want.Placement.Tags = tagsOf[string](placed.Tags)
+	if m.Status.Azure != nil {
+		want.Placement = *m.Status.Azure
 	}
 	return request.Check(want)
 }

@@ -35,11 +35,11 @@ func TestPlaceInTheStatus(t *testing.T) {
 	at := m.Status.Azure
 	expect.Same(t, "identity", infrav1.AzureIdentity{Namespace: "identities", Name: "clusters"}, at.Identity)
 	want := expect.Got(placement.Resolve(m.Spec.Azure, "", from))(t)
+	want.Identity = at.Identity
 	got := expect.Got(placementOf(cloud.Machine{Status: infrav1.WindowsMachineStatus{Azure: at}}))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	expect.Same(t, "no tags", true, tagsOf[string](map[string]string(nil)) == nil)
 
 	expect.Says(t, "a spec that says nothing, without an AzureCluster", Provider{}.Resolve(m, nil), "spec.azure.subscriptionID is not set")
 	expect.OK(t, unstructured.SetNestedField(from.Object, "Secret", "spec", "identityRef", "kind"))

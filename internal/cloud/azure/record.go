@@ -36,21 +36,21 @@ func knownOf(m cloud.Machine, w work) infrav1.AzureRecord {
 
 // withRecord adds to the report on a VM the record that is to be kept. It adds nothing if nothing is known at this server: the
 // status may have the record of another one.
-func (a *account) withRecord(m cloud.Machine, vm cloud.VM) cloud.VM {
-	w := a.ledger.recall(m)
-	if w.record == nil && m.Record.Azure.Server == "" {
+func (p *pursuit) withRecord(vm cloud.VM) cloud.VM {
+	w := p.recall()
+	if w.record == nil && p.m.Record.Azure.Server == "" {
 		return vm
 	}
-	record := knownOf(m, w)
-	record.Server = a.server()
+	record := knownOf(p.m, w)
+	record.Server = p.server()
 	vm.Record = &cloud.Record{Azure: record}
 	return vm
 }
 
 // withNews does so for an error, but adds no record that is known already.
-func (a *account) withNews(m cloud.Machine, vm cloud.VM) cloud.VM {
-	got := a.withRecord(m, vm)
-	if got.Record != nil && equality.Semantic.DeepEqual(*got.Record, m.Record) {
+func (p *pursuit) withNews(vm cloud.VM) cloud.VM {
+	got := p.withRecord(vm)
+	if got.Record != nil && equality.Semantic.DeepEqual(*got.Record, p.m.Record) {
 		return vm
 	}
 	return got
@@ -65,7 +65,7 @@ func withParts(record infrav1.AzureRecord, m cloud.Machine, parts []lists.Part) 
 }
 
 // leaving reports whether the VM is on its way out, to be followed by another one.
-func (w work) leaving() bool { return w.forgot && w.del.Sent.After(w.put.Sent) }
+func (w work) leaving() bool { return w.forgot && w.Delete.Sent.After(w.Put.Sent) }
 
 // wasRemoved reports whether Azure accepted our deletion of the VM, and no later request may have made another.
 func (w work) wasRemoved(record infrav1.AzureRecord) bool {
@@ -110,7 +110,7 @@ func (w *work) fail(m cloud.Machine, kind, name, id string) {
 // nothing. It is empty if there was no VM and nobody may have asked for one.
 func leftOf(m cloud.Machine, w work) string {
 	record := knownOf(m, w)
-	asked := w.put.Answer == next.Accepted || w.put.Answer == next.Lost || !w.lost.IsZero() || w.existed || record.VMID != ""
+	asked := w.Put.Answer == next.Accepted || w.Put.Answer == next.Lost || !w.Lost.IsZero() || w.existed || record.VMID != ""
 	if w.wasRemoved(record) || m.Asked == cloud.NeverAsked && !asked {
 		return ""
 	}
@@ -128,8 +128,8 @@ func leftOf(m cloud.Machine, w work) string {
 // the record has already: that was seen with the VM, and people detach disks. All marks must be there, with the UID of our
 // management cluster, and the machine must have a claim to what has its identity.
 func (w work) rest(in *lists.State, m cloud.Machine, r *lists.Record) (parts []lists.Part) {
-	failed := w.put.Answer == next.Refused || w.failed != nil
-	if !failed || w.put.Answer == next.Accepted && r == nil {
+	failed := w.Put.Answer == next.Refused || w.failed != nil
+	if !failed || w.Put.Answer == next.Accepted && r == nil {
 		return nil
 	}
 	record := knownOf(m, w)

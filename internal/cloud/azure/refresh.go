@@ -55,7 +55,7 @@ func (a *account) keysOf(r lists.Record) (keys []cloud.Key) {
 
 // listAddresses lists the addresses of a scope's adapters, and returns the keys of the machines that got others.
 func (a *account) listAddresses(ctx context.Context, s *lists.Scope) ([]cloud.Key, error) {
-	adapters, answer := a.calls.ListAdapters(ctx, s.Group)
+	adapters, answer := a.calls.ListResources(ctx, s.Group, arm.AdapterType)
 	s.NoteRefusal(lists.AdapterList, answer)
 	if answer.Verdict != nil {
 		return nil, answer.Err()
@@ -81,11 +81,11 @@ func (a *account) listPowers(ctx context.Context, p *lists.Powers) ([]cloud.Key,
 // addresses. If one of the lists must wait for its turn, those before it are not asked for again.
 func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []cloud.Key, err error) {
 	sweep := s.BeginSweep(a.now())
-	read := func(name string, dst *[]calls.Resource, list func(context.Context, arm.ID) ([]calls.Resource, calls.Answer)) bool {
+	read := func(name, kind string, dst *[]calls.Resource) bool {
 		if *dst != nil {
 			return true
 		}
-		items, answer := list(ctx, s.Group)
+		items, answer := a.calls.ListResources(ctx, s.Group, kind)
 		s.NoteRefusal(name, answer)
 		if cloud.IsLater(answer.Err()) {
 			s.KeepSweep(sweep)
@@ -95,17 +95,17 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 		return err == nil
 	}
 	fresh := sweep.Adapters == nil
-	if !read(lists.AdapterList, &sweep.Adapters, a.calls.ListAdapters) {
+	if !read(lists.AdapterList, arm.AdapterType, &sweep.Adapters) {
 		return nil, err
 	}
 	if fresh {
 		keys = s.TakeAddresses(sweep.Adapters, a.keysOf)
 	}
-	if !read(lists.DiskList, &sweep.Disks, a.calls.ListDisks) {
+	if !read(lists.DiskList, arm.DiskType, &sweep.Disks) {
 		return keys, err
 	}
 	if s.HasPublic(sweep.Adapters) {
-		read(lists.PublicList, &sweep.Public, a.calls.ListPublic)
+		read(lists.PublicList, arm.PublicIPType, &sweep.Public)
 	}
 	if cloud.IsLater(err) {
 		return keys, err

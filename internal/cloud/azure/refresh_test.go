@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // names are those of keys, in order.
@@ -39,15 +40,15 @@ func TestNextOfAnAdapter(t *testing.T) {
 		"Azure works on it":            {"Updating", true, asked{}, adapterWorks},
 		"it works, and is slow":        {"Updating", false, asked{}, adapterWorks},
 		"failed":                       {"failed", true, asked{}, adapterRepair},
-		"failed, and asked for lately": {"Failed", true, asked{repaired: blueNoon.Add(1 - adapterAgain)}, adapterFails},
-		"failed, and asked for before": {"Failed", true, asked{repaired: blueNoon.Add(-adapterAgain)}, adapterRepair},
+		"failed, and asked for lately": {"Failed", true, asked{repaired: blue.Noon.Add(1 - adapterAgain)}, adapterFails},
+		"failed, and asked for before": {"Failed", true, asked{repaired: blue.Noon.Add(-adapterAgain)}, adapterRepair},
 		"slow, of another process":     {"Succeeded", false, asked{}, adapterChange},
 		"slow, as it was asked for":    {"Succeeded", false, asked{fast: &no}, adapterChange},
 		"slow, and asked for as fast":  {"Succeeded", false, asked{fast: &yes}, adapterReady},
 	} {
 		var found calls.Resource
 		found.Properties.ProvisioningState, found.Properties.EnableAcceleratedNetworking = c.state, c.fast
-		expect.Same(t, name, c.want, c.was.next(found, wanted{fast: true}, blueNoon))
+		expect.Same(t, name, c.want, c.was.next(found, wanted{fast: true}, blue.Noon))
 	}
 }
 
@@ -121,16 +122,16 @@ func TestRequestThatWaits(t *testing.T) {
 	}
 	waits := cloud.IsLater(err)
 	expect.Same(t, "it waits for its turn", true, waits)
-	expect.Same(t, "a request", next.Put{}, a.ledger.recall(m).put)
+	expect.Same(t, "a request", next.Put{}, a.ledger.recall(m).Put)
 	s.Advance(time.Minute)
 	for range 5 {
 		_, err = a.Ensure(t.Context(), m)
 		s.Advance(5 * time.Second)
 	}
 	expect.OK(t, err)
-	expect.Same(t, "a request in its turn", next.Accepted, a.ledger.recall(m).put.Answer)
+	expect.Same(t, "a request in its turn", next.Accepted, a.ledger.recall(m).Put.Answer)
 	silence(a, limiter.DeleteVM)
 	waits = cloud.IsLater(expect.ErrorOf(a.Delete(t.Context(), m)))
 	expect.Same(t, "a deletion waits for its turn", true, waits)
-	expect.Same(t, "a deletion", next.Delete{}, a.ledger.recall(m).del)
+	expect.Same(t, "a deletion", next.Delete{}, a.ledger.recall(m).Delete)
 }

@@ -14,7 +14,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
+
+// here is a location of the subscription.
+func here(location string) region { return regionOf(armsim.Subscription, location) }
 
 // TestFamilies: which sizes share a quota, and which are the same.
 func TestFamilies(t *testing.T) {
@@ -31,11 +35,11 @@ func TestFamilies(t *testing.T) {
 		"without a version": {"Standard_A1", "Basic_A1", false, false},
 	} {
 		one, other := of(c.one, "1"), of(c.other, "1")
-		expect.Same(t, name+": family", c.family, familyOf(blueGroup, "r", one) == familyOf(blueGroup, "R", other))
-		expect.Same(t, name+": size", c.size, sizeOf(blueGroup, "r", one) == sizeOf(blueGroup, "R", other))
+		expect.Same(t, name+": family", c.family, here("r").familyOf(one) == here("R").familyOf(other))
+		expect.Same(t, name+": size", c.size, here("r").sizeOf(one) == here("R").sizeOf(other))
 	}
-	expect.Same(t, "another zone", false, sizeOf(blueGroup, "r", of("a", "1")) == sizeOf(blueGroup, "r", of("a", "2")))
-	expect.Same(t, "another region", false, familyOf(blueGroup, "r", of("a", "")) == familyOf(blueGroup, "s", of("a", "")))
+	expect.Same(t, "another zone", false, here("r").sizeOf(of("a", "1")) == here("r").sizeOf(of("a", "2")))
+	expect.Same(t, "another region", false, here("r").familyOf(of("a", "")) == here("s").familyOf(of("a", "")))
 }
 
 // TestOpened: a VM that runs opens what it was asked for after that was closed.
@@ -53,17 +57,19 @@ func TestOpened(t *testing.T) {
 		"of a family, before":        {quota, -1, false, false},
 		"nothing was closed":         {fault.Verdict{}, -1, true, true},
 	} {
-		a, m := &account{now: func() time.Time { return blueNoon }}, blueMachine()
+		a, m := &account{now: func() time.Time { return blue.Noon }}, blue.Machine()
 		c.of.Error = cloud.Errorf(cloud.Exhausted, "Other", "full")
 		c.of.Error.After = time.Hour
-		a.blocks.block(blueGroup, locationOf(m), choice, c.of, blueNoon)
-		put := next.Put{Sent: blueNoon.Add(c.asked), Answer: next.Accepted}
-		s := &next.Survey{Now: blueNoon, Seen: &next.Sight{State: next.Succeeded, Power: next.PoweredOn}, Put: put}
-		a.ledger.note(m, blueNoon, func(w *work) { w.put, w.choice = put, choice })
+		p := pursued(a, m)
+		a.blocks.block(p.region(), choice, c.of, blue.Noon)
+		put := next.Put{Sent: blue.Noon.Add(c.asked), Answer: next.Accepted}
+		s := &next.Survey{Now: blue.Noon, Seen: &next.Sight{State: next.Succeeded, Power: next.PoweredOn}}
+		s.Put = put
+		a.ledger.note(m, blue.Noon, func(w *work) { w.Put, w.choice = put, choice })
 		why := func(of request.Choice) bool {
-			return a.blocks.reason(blueGroup, locationOf(m), of, cloud.MachineID{UID: "another"}, blueNoon) == nil
+			return a.blocks.reason(p.region(), of, cloud.MachineID{UID: "another"}, blue.Noon) == nil
 		}
-		a.saw(m, s, a.ledger.recall(m))
+		p.saw(s, p.recall())
 		expect.Same(t, name+": open", c.opens, why(choice))
 		expect.Same(t, name+": another size", c.also, why(same))
 	}
@@ -73,7 +79,7 @@ func TestOpened(t *testing.T) {
 func TestChoose(t *testing.T) {
 	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
 	known := skus.Sizes{"one": {Name: "one"}, "two": {Name: "two"}}
-	old := blueNoon.Add(-doubtsAfter)
+	old := blue.Noon.Add(-doubtsAfter)
 	for name, c := range map[string]struct {
 		sizes   []string
 		known   skus.Sizes
@@ -96,15 +102,15 @@ func TestChoose(t *testing.T) {
 		"nothing is known":            {sizes: []string{"odd"}, choice: "odd", unknown: true},
 		"nothing is known, it is out": {sizes: []string{"odd"}, full: []string{"odd"}, says: "AllocationFailed", unknown: true},
 	} {
-		a, m := &account{now: func() time.Time { return blueNoon }}, blueMachine()
+		a, m := &account{now: func() time.Time { return blue.Noon }}, blue.Machine()
 		m.Spec.Azure = &infrav1.AzureVM{Location: "eastus", VMSize: c.sizes[0], FallbackVMSizes: c.sizes[1:]}
-		shelf := a.sizes.cache(blueGroup.Subscription, "eastus")
+		shelf := a.sizes.cache(here("eastus"))
 		shelf.sizes, shelf.began, shelf.failure = c.known, old, cloud.Errorf(cloud.Transient, "Other", "why")
 		for _, size := range c.full {
-			a.blocks.block(blueGroup, "eastus", request.Choice{Size: size}, full, blueNoon)
+			a.blocks.block(here("eastus"), request.Choice{Size: size}, full, blue.Noon)
 		}
-		s := &next.Survey{Now: blueNoon}
-		a.choose(blueGroup, m, s)
+		s := &next.Survey{Now: blue.Noon}
+		pursued(a, m).choose(s)
 		got, says := "", ""
 		if s.Choice != nil {
 			got = s.Choice.Size
@@ -118,7 +124,7 @@ func TestChoose(t *testing.T) {
 		expect.Same(t, name+": sizes are unknown", c.unknown, s.SizesUnknown != nil)
 	}
 	s := &next.Survey{}
-	(&account{}).choose(blueGroup, cloud.Machine{}, s)
+	pursued(&account{}, cloud.Machine{}).choose(s)
 	expect.Same(t, "a machine of another cloud has no choice", true, s.Choice == nil && s.Closed == nil)
 }
 
@@ -134,18 +140,18 @@ func TestListSizes(t *testing.T) {
 		"throttled": {said{http.StatusTooManyRequests, `{"error":{"message":"try again after '900' seconds"}}`}, 15 * time.Minute, 0},
 	} {
 		var s *sizeCache
-		a := blueAccount(t, says(func(*http.Request) (int, string) {
+		a := blueAccount(t, blue.Says(func(*http.Request) (int, string) {
 			expect.Same(t, name+": it is under way", true, s.asking)
 			return c.answer.status, c.answer.text
 		}))
-		s = a.sizes.cache(armsim.Subscription, "eastus")
+		s = a.sizes.cache(here("eastus"))
 		expect.OK(t, a.listSizes(t.Context(), s))
 		expect.Same(t, name+": sizes", c.known, len(s.sizes))
 		expect.Same(t, name+": it is asked for", false, s.asking)
-		expect.Same(t, name+": began", c.known > 0, s.began.Equal(blueNoon))
+		expect.Same(t, name+": began", c.known > 0, s.began.Equal(blue.Noon))
 		expect.Same(t, name+": why", c.known == 0, s.failure != nil)
 		if c.notBefore > 0 {
-			expect.Same(t, name+": again", blueNoon.Add(c.notBefore), s.notBefore)
+			expect.Same(t, name+": again", blue.Noon.Add(c.notBefore), s.notBefore)
 		}
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
-// known is a record of the VM blueID by Azure's own ID of it.
+// known is a record of the VM blue.ID by Azure's own ID of it.
 func (p *proof) known() cloud.Record {
-	return cloud.Record{Azure: infrav1.AzureRecord{Server: p.a.server(), VMID: blueID}}
+	return cloud.Record{Azure: infrav1.AzureRecord{Server: p.a.server(), VMID: blue.ID}}
 }
 
 // chosen is a machine whose providerID a user wrote into a new object: that of somebody else's VM.
@@ -243,5 +244,5 @@ func TestWithoutID(t *testing.T) {
 	p.Change(func(in *armsim.Inside) { in.Compute.Faults.HideVMID = false })
 	p.ReplaceTags(armsim.VMID(p.m.Name), p.tagsOf(p.m))
 	expect.Same(t, "it goes", []bool{true, false}, []bool{p.goes(), p.vmExists()})
-	expect.Same(t, "no ID", []string{"", "", blueID}, []string{arm.UUID("x"), arm.UUID(blueID + "0"), arm.UUID(blueID)})
+	expect.Same(t, "no ID", []string{"", "", blue.ID}, []string{arm.UUID("x"), arm.UUID(blue.ID + "0"), arm.UUID(blue.ID)})
 }

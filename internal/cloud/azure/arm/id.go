@@ -23,6 +23,13 @@ const (
 	networks = "Microsoft.Network"
 )
 
+// The types of what is made with a VM.
+const (
+	AdapterType  = networks + "/networkInterfaces"
+	DiskType     = compute + "/disks"
+	PublicIPType = networks + "/publicIPAddresses"
+)
+
 // GroupID is the ID of a resource group.
 func GroupID(subscription, group string) ID { return ID{Subscription: subscription, Group: group} }
 
@@ -82,10 +89,11 @@ func (g ID) Name() string {
 	return g.Names[len(g.Names)-1]
 }
 
-// HasType reports whether the resource is of a type, such as Microsoft.Network/virtualNetworks/subnets.
-func (g ID) HasType(kind string) bool {
-	return strings.EqualFold(strings.Join(append([]string{g.Provider}, g.Types...), "/"), kind)
-}
+// Type is the type of the resource, such as Microsoft.Network/virtualNetworks/subnets.
+func (g ID) Type() string { return strings.Join(append([]string{g.Provider}, g.Types...), "/") }
+
+// HasType reports whether the resource is of a type, in any case.
+func (g ID) HasType(kind string) bool { return strings.EqualFold(g.Type(), kind) }
 
 // SameID reports whether two texts are IDs of the same resource.
 func SameID(a, b string) bool {

@@ -96,14 +96,14 @@ func Original(mark cloud.Marked, vm ID) bool {
 }
 
 // CheckTags returns what is wrong with tags that users want; empty if nothing is.
-func CheckTags(users map[string]string) string {
+func CheckTags[Value ~string](users map[string]Value) string {
 	if limit := maxTags - 5; len(users) > limit {
 		return fmt.Sprintf("there are %d tags, but a VM may have %d besides our own: remove some", len(users), limit)
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(users)) {
 		low := strings.ToLower(name)
-		if wrong := checkTag(low, users[name]); wrong != "" {
+		if wrong := checkTag(low, string(users[name])); wrong != "" {
 			return fmt.Sprintf("the tag %q %s", cloud.Clean(name, 64), wrong)
 		}
 		if seen[low] {

@@ -22,9 +22,9 @@ const (
 // KindOf is the kind of a resource.
 func KindOf(id arm.ID) string {
 	switch {
-	case id.HasType("Microsoft.Compute/disks"):
+	case id.HasType(arm.DiskType):
 		return Disk
-	case id.HasType("Microsoft.Network/publicIPAddresses"):
+	case id.HasType(arm.PublicIPType):
 		return PublicIP
 	}
 	return Adapter

@@ -1,10 +1,12 @@
 package calls
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/breaker"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -17,105 +19,96 @@ const (
 	AtOnce = 32
 )
 
-// breaker limits the calls of an account that are under way, and stops them for a while when the credentials are refused or Azure
+// circuit limits the calls of an account that are under way, and stops them for a while when the credentials are refused or Azure
 // does not answer.
-type breaker struct {
+type circuit struct {
 	now func() time.Time
 
 	mu         sync.Mutex
-	acceptedAt time.Time // zero before an answer that accepted the credentials
-	silent     int
-	broken     *cloud.Error
-	retryAt    time.Time // when the next try is due, while it is broken
+	state      breaker.Breaker // one call at a time until the credentials are accepted
+	acceptedAt time.Time       // zero before that
 	closed     bool
 	underway   sync.WaitGroup
-	count      int // of calls under way
 }
 
-// open returns why no call may be made now. Without an error a call has begun. While Azure has not answered yet, or not lately,
+func newCircuit(clock func() time.Time) *circuit {
+	return &circuit{now: clock, state: breaker.Breaker{Silences: Silences, Pause: brokenAt}}
+}
+
+// begin returns why no call may be made now. Without an error a call has begun. While Azure has not answered yet, or not lately,
 // one call tries for all machines.
-func (b *breaker) open() *cloud.Error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	limit := AtOnce
-	if b.acceptedAt.IsZero() || b.silent > 0 {
-		limit = 1
-	}
-	switch {
-	case b.closed:
+func (c *circuit) begin() *cloud.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is closed")
-	case b.broken != nil && (b.now().Before(b.retryAt) || b.count >= limit):
-		return b.broken
-	case b.count >= limit:
-		return cloud.LaterIn(time.Second, "waiting for the other calls of this account")
 	}
-	b.count++
-	b.underway.Add(1)
-	return nil
+	passes, cause := c.state.Begin(c.now())
+	if passes {
+		c.underway.Add(1)
+		return nil
+	}
+	if broken, ok := errors.AsType[*cloud.Error](cause); ok {
+		return broken
+	}
+	return cloud.LaterIn(time.Second, "waiting for the other calls of this account")
 }
 
-func (b *breaker) finish() {
-	defer b.underway.Done()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.count--
+func (c *circuit) end() {
+	defer c.underway.Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.End()
 }
 
 // failed counts a call whose token was refused, or whose answer did not come: Azure's, or that of the token's server.
-func (b *breaker) failed(err *cloud.Error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *circuit) failed(err *cloud.Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch err.Kind {
 	case cloud.Denied:
-		b.rest(err, deniedAt)
+		c.state.Open(c.now(), err, deniedAt)
 	case cloud.Throttled:
-		b.rest(err, max(err.After, brokenAt))
+		c.state.Open(c.now(), err, max(err.After, brokenAt))
 	default:
-		if b.silent++; b.silent >= Silences {
-			b.rest(err, brokenAt)
-		}
+		c.state.Silent(c.now(), err)
 	}
-}
-
-func (b *breaker) rest(cause *cloud.Error, pause time.Duration) {
-	b.broken, b.retryAt = cause, b.now().Add(pause)
 }
 
 // answered notes that Azure answers.
-func (b *breaker) answered() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.silent, b.broken = 0, nil
+func (c *circuit) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Close()
 }
 
 // accepted notes that Azure answers and accepts the credentials.
-func (b *breaker) accepted() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.silent, b.broken, b.acceptedAt = 0, nil, b.now()
+func (c *circuit) accepted() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Close()
+	c.state.Limit, c.acceptedAt = AtOnce, c.now()
 }
 
-func (b *breaker) health() cloud.Health {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	h := cloud.Health{Heard: b.acceptedAt, Broken: b.broken != nil}
-	if b.broken != nil {
-		h.Cause = b.broken
-	}
-	if !b.closed && !b.acceptedAt.IsZero() {
+func (c *circuit) health() cloud.Health {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cause := c.state.Cause()
+	h := cloud.Health{Heard: c.acceptedAt, Broken: cause != nil, Cause: cause}
+	if !c.closed && !c.acceptedAt.IsZero() {
 		h.Sessions = 1
 	}
 	return h
 }
 
 // close lets no more calls begin, and waits for those that are under way.
-func (b *breaker) close() {
-	b.shut()
-	b.underway.Wait()
+func (c *circuit) close() {
+	c.shut()
+	c.underway.Wait()
 }
 
-func (b *breaker) shut() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
+func (c *circuit) shut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
 }

@@ -10,33 +10,46 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestCallsAtOnce: how many calls may be under way, and what is told to who comes when there are too many.
 func TestCallsAtOnce(t *testing.T) {
-	broken := cloud.Errorf(cloud.Transient, "Other", "broken")
+	broken := cloud.Errorf(cloud.Denied, "Other", "broken")
+	accepts, closes := (*circuit).accepted, (*circuit).shut
+	silent := func(c *circuit) { c.failed(cloud.Errorf(cloud.Transient, "Other", "silent")) }
+	breaks := func(c *circuit) { c.failed(broken) }
 	for name, c := range map[string]struct {
-		of   *breaker
-		says string
+		was    []func(*circuit)
+		later  time.Duration
+		passes int
+		says   string
 	}{
-		"the first":             {&breaker{}, ""},
-		"a second, not let in":  {&breaker{count: 1}, "other calls of this account"},
-		"the last of many":      {&breaker{acceptedAt: blueNoon, count: AtOnce - 1}, ""},
-		"one too many":          {&breaker{acceptedAt: blueNoon, count: AtOnce}, "other calls of this account"},
-		"a second, no answer":   {&breaker{acceptedAt: blueNoon, silent: 1, count: 1}, "other calls of this account"},
-		"the first, no answer":  {&breaker{acceptedAt: blueNoon, silent: 1}, ""},
-		"broken":                {&breaker{broken: broken, retryAt: blueNoon.Add(1)}, "broken"},
-		"broken, and it is due": {&breaker{broken: broken, retryAt: blueNoon}, ""},
-		"somebody tries":        {&breaker{broken: broken, retryAt: blueNoon, count: 1}, "broken"},
-		"closed":                {&breaker{closed: true}, "the account is closed"},
+		"not accepted yet":      {nil, 0, 1, "other calls of this account"},
+		"accepted":              {[]func(*circuit){accepts}, 0, AtOnce, "other calls of this account"},
+		"no answer":             {[]func(*circuit){accepts, silent}, 0, 1, "other calls of this account"},
+		"answered and refused":  {[]func(*circuit){(*circuit).answered}, 0, 1, "other calls of this account"},
+		"accepted and refused":  {[]func(*circuit){accepts, silent, (*circuit).answered}, 0, AtOnce, "other calls of this account"},
+		"broken":                {[]func(*circuit){breaks}, deniedAt - 1, 0, "broken"},
+		"broken, and it is due": {[]func(*circuit){breaks}, deniedAt, 1, "broken"},
+		"closed":                {[]func(*circuit){accepts, closes}, 0, 0, "the account is closed"},
 	} {
-		c.of.now = func() time.Time { return blueNoon }
-		before := c.of.count
-		err := c.of.open()
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		now := blue.Noon
+		of, passed := newCircuit(func() time.Time { return now }), 0
+		for _, happens := range c.was {
+			happens(of)
 		}
-		expect.Same(t, name+": under way", err == nil, c.of.count == before+1)
+		now = now.Add(c.later)
+		err := of.begin()
+		for ; err == nil; err = of.begin() {
+			passed++
+		}
+		expect.Same(t, name+": calls at once", c.passes, passed)
+		expect.Says(t, name, err, c.says)
+		for range passed {
+			of.end()
+		}
+		expect.Same(t, name+": another one after these", c.passes > 0, of.begin() == nil)
 	}
 }
 
@@ -56,31 +69,33 @@ func TestBrokenFor(t *testing.T) {
 		"silent thrice":     {[]*cloud.Error{of(cloud.Transient, 0), of(cloud.Transient, 0), of(cloud.Transient, 0)}, brokenAt},
 	} {
 		client := blueCalls(t, nil)
-		counted := &client.breaker
 		for _, err := range c.errs {
 			expect.Same(t, name+": may have been carried out", false, client.unanswered(err).Lost)
 		}
-		expect.Same(t, name, c.until > 0, counted.broken != nil)
+		expect.Same(t, name, c.until > 0, client.Health().Broken)
 		if c.until > 0 {
-			expect.Same(t, name+": until", blueNoon.Add(c.until), counted.retryAt)
+			expect.Same(t, name+": until", blue.Noon.Add(c.until), client.circuit.state.Due())
 		}
-		counted.accepted()
-		expect.Same(t, name+": and then let in", true,
-			counted.broken == nil && counted.silent == 0 && counted.acceptedAt.Equal(blueNoon))
+		client.circuit.accepted()
+		expect.Same(t, name+": and then let in", cloud.Health{Server: blue.Endpoint, Sessions: 1, Heard: blue.Noon}, client.Health())
 	}
 }
 
 // TestHealthOfCalls: an account has a session once Azure has let it in, until it is closed.
 func TestHealthOfCalls(t *testing.T) {
 	for name, c := range map[string]struct {
-		of   *breaker
+		was  []func(*circuit)
 		want int
 	}{
-		"never heard": {&breaker{}, 0},
-		"heard":       {&breaker{acceptedAt: blueNoon}, 1},
-		"closed":      {&breaker{acceptedAt: blueNoon, closed: true}, 0},
+		"never heard": {nil, 0},
+		"heard":       {[]func(*circuit){(*circuit).accepted}, 1},
+		"closed":      {[]func(*circuit){(*circuit).accepted, (*circuit).close}, 0},
 	} {
-		expect.Same(t, name, c.want, c.of.health().Sessions)
+		of := newCircuit(func() time.Time { return blue.Noon })
+		for _, happens := range c.was {
+			happens(of)
+		}
+		expect.Same(t, name, c.want, of.health().Sessions)
 	}
 }
 
@@ -93,18 +108,18 @@ func TestSilenceOfAzure(t *testing.T) {
 		expect.Same(t, "it is broken", n == Silences, c.Health().Broken)
 	}
 	c.Close()
-	err := c.breaker.open()
+	err := c.circuit.begin()
 	expect.Same(t, "it is closed", true, err != nil && strings.Contains(err.Message, "closed"))
 }
 
 // TestHealthTellsTheCause until Azure answers again.
 func TestHealthTellsTheCause(t *testing.T) {
-	c := &Client{breaker: breaker{now: time.Now}}
+	c := &Client{circuit: newCircuit(time.Now)}
 	refused := cloud.Errorf(cloud.Denied, infrav1.CredentialsRejectedReason, "wrong")
 	c.unanswered(refused)
 	if h := c.Health(); !h.Broken || !errors.Is(h.Cause, refused) {
 		t.Errorf("health is %+v, want why", h)
 	}
-	c.breaker.answered()
+	c.circuit.answered()
 	expect.Same(t, "health", cloud.Health{}, c.Health())
 }

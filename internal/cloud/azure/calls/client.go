@@ -70,7 +70,7 @@ type Client struct {
 	now       func() time.Time
 	Timeout   time.Duration // of a call
 
-	breaker    breaker
+	circuit    *circuit
 	unfinished unfinished
 }
 
@@ -86,7 +86,7 @@ func New(principal Principal, now func() time.Time) (*Client, error) {
 	endpoint := strings.TrimSuffix(principal.Cloud.Services[azcloud.ResourceManager].Endpoint, "/")
 	return &Client{
 		Principal: principal, Endpoint: endpoint, pipe: pipe, Limit: &limiter.Limiter{Now: now}, now: now, Timeout: callTimeout,
-		breaker: breaker{now: now},
+		circuit: newCircuit(now),
 	}, nil
 }
 
@@ -134,10 +134,10 @@ func failed(err *cloud.Error) Answer { return Answer{Verdict: &fault.Verdict{Err
 
 // Send makes a call, or returns why it was not made or did not succeed.
 func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
-	if err := c.breaker.open(); err != nil {
+	if err := c.circuit.begin(); err != nil {
 		return failed(err)
 	}
-	defer c.breaker.finish()
+	defer c.circuit.end()
 	scope := limiter.Scope{Principal: c.Principal.Name, Subscription: q.Subscription}
 	if wait := c.Limit.Ask(scope, q.Class, q.Asker+"|"+q.Path); wait > 0 {
 		return failed(cloud.LaterIn(wait, "waiting for this account's turn at Azure"))
@@ -160,7 +160,7 @@ func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 		return c.unanswered(err)
 	}
 	if got.status < http.StatusMultipleChoices {
-		c.breaker.accepted()
+		c.circuit.accepted()
 		allowance = limiter.ReadAllowance(got.header.Get, 0)
 		return Answer{Status: got.status, Body: got.body}
 	}
@@ -172,7 +172,7 @@ func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 		silence = verdict.Error.After
 	}
 	allowance = limiter.ReadAllowance(got.header.Get, silence)
-	c.breaker.answered()
+	c.circuit.answered()
 	return Answer{Status: got.status, Verdict: &verdict, Lost: got.status >= http.StatusInternalServerError}
 }
 
@@ -219,7 +219,7 @@ func (c *Client) address(q Call) string {
 // unanswered is the answer of a call whose token was refused, or whose answer did not come.
 func (c *Client) unanswered(err error) Answer {
 	if refused, ok := errors.AsType[*cloud.Error](err); ok {
-		c.breaker.failed(refused)
+		c.circuit.failed(refused)
 		return failed(refused)
 	}
 	endpoint := cloud.Clean(c.Endpoint, 256)
@@ -230,20 +230,20 @@ func (c *Client) unanswered(err error) Answer {
 			"check the endpoint and the proxy of the management cluster"
 	}
 	silent.Err = err
-	c.breaker.failed(silent)
+	c.circuit.failed(silent)
 	return Answer{Verdict: &fault.Verdict{Error: silent}, Lost: true}
 }
 
 // Health returns whether Azure answers, and why not.
 func (c *Client) Health() cloud.Health {
-	h := c.breaker.health()
+	h := c.circuit.health()
 	h.Server = c.Endpoint
 	return h
 }
 
 // Close ends all connections, for good.
 func (c *Client) Close() {
-	c.breaker.close()
+	c.circuit.close()
 	if idle, ok := c.Principal.Transport.(interface{ CloseIdleConnections() }); ok {
 		idle.CloseIdleConnections()
 	}

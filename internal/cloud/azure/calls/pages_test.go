@@ -59,7 +59,7 @@ func TestPagesAreForgotten(t *testing.T) {
 
 // TestEndlessListIsNamed: who has a broken proxy reads that lists do not end, and not that nothing answers.
 func TestEndlessListIsNamed(t *testing.T) {
-	c := &Client{Endpoint: "https://proxy.example", breaker: breaker{now: time.Now}}
+	c := &Client{Endpoint: "https://proxy.example", circuit: newCircuit(time.Now)}
 	message := c.unanswered(errEndless).Err().Error()
 	if !strings.Contains(message, "https://proxy.example") || !strings.Contains(message, "do not end") {
 		t.Error(message)
@@ -69,7 +69,7 @@ func TestEndlessListIsNamed(t *testing.T) {
 // TestLongEndpoint: what a user wrote is told up to a length, to the letter.
 func TestLongEndpoint(t *testing.T) {
 	for over, cut := range []bool{false, true} {
-		c := &Client{Endpoint: strings.Repeat("x", 256+over), breaker: breaker{now: time.Now}}
+		c := &Client{Endpoint: strings.Repeat("x", 256+over), circuit: newCircuit(time.Now)}
 		for _, cause := range []error{errEndless, io.EOF} {
 			if message := c.unanswered(cause).Err().Error(); strings.Contains(message, "...") != cut {
 				t.Error(message)

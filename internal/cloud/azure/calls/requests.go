@@ -102,27 +102,11 @@ func (c *Client) ListStatus(ctx context.Context, subscription string) ([]VM, Ans
 	})
 }
 
-// ListAdapters lists the adapters of a group.
-func (c *Client) ListAdapters(ctx context.Context, group arm.ID) ([]Resource, Answer) {
+// ListResources lists the adapters, disks or public IPs of a group, by their type.
+func (c *Client) ListResources(ctx context.Context, group arm.ID, kind string) ([]Resource, Answer) {
 	return Pages[Resource](ctx, c, Call{
-		Method: http.MethodGet, Path: group.String() + "/providers/Microsoft.Network/networkInterfaces", Version: networkVersion,
-		Class: limiter.ListNetwork, Subscription: group.Subscription,
-	})
-}
-
-// ListDisks lists the disks of a group.
-func (c *Client) ListDisks(ctx context.Context, group arm.ID) ([]Resource, Answer) {
-	return Pages[Resource](ctx, c, Call{
-		Method: http.MethodGet, Path: group.String() + "/providers/Microsoft.Compute/disks", Version: diskVersion,
-		Class: limiter.ListNetwork, Subscription: group.Subscription,
-	})
-}
-
-// ListPublic lists the public IPs of a group.
-func (c *Client) ListPublic(ctx context.Context, group arm.ID) ([]Resource, Answer) {
-	return Pages[Resource](ctx, c, Call{
-		Method: http.MethodGet, Path: group.String() + "/providers/Microsoft.Network/publicIPAddresses", Version: networkVersion,
-		Class: limiter.ListNetwork, Subscription: group.Subscription,
+		Method: http.MethodGet, Path: group.String() + "/providers/" + kind, Version: versionOf(kind), Class: limiter.ListNetwork,
+		Subscription: group.Subscription,
 	})
 }
 
@@ -154,11 +138,16 @@ func (c *Client) DeleteResource(ctx context.Context, id arm.ID) Answer {
 }
 
 func ofResource(method string, id arm.ID, class limiter.Class) Call {
-	version := networkVersion
-	if id.HasType("Microsoft.Compute/disks") {
-		version = diskVersion
+	return Call{
+		Method: method, Path: id.String(), Version: versionOf(id.Type()), Class: class, Subscription: id.Subscription, ByID: true,
 	}
-	return Call{Method: method, Path: id.String(), Version: version, Class: class, Subscription: id.Subscription, ByID: true}
+}
+
+func versionOf(kind string) string {
+	if strings.EqualFold(kind, arm.DiskType) {
+		return diskVersion
+	}
+	return networkVersion
 }
 
 // Welcome asks whether Azure lets us in. It needs no right.

@@ -15,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestStatuses: what is below 300 is an answer, and from 500 on the request may have been carried out.
@@ -22,7 +23,7 @@ func TestStatuses(t *testing.T) {
 	for status, c := range map[int]struct{ fails, lost bool }{
 		200: {}, 299: {}, 300: {fails: true}, 400: {fails: true}, 499: {fails: true}, 500: {true, true}, 503: {true, true},
 	} {
-		client := blueCalls(t, says(func(*http.Request) (int, string) { return status, "{}" }))
+		client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { return status, "{}" }))
 		got := client.Send(t.Context(), Call{Method: http.MethodGet, Path: "/x", Class: limiter.GetVM})
 		expect.Same(t, http.StatusText(status), status, got.Status)
 		expect.Same(t, http.StatusText(status)+": fails", c.fails, got.Verdict != nil)
@@ -63,7 +64,7 @@ func TestLengthOfAnAnswer(t *testing.T) {
 // TestWhatCannotBeSent is told, and no call is made.
 func TestWhatCannotBeSent(t *testing.T) {
 	calls := 0
-	client := blueCalls(t, says(func(*http.Request) (int, string) { calls++; return http.StatusOK, "{}" }))
+	client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { calls++; return http.StatusOK, "{}" }))
 	unwritten := errors.New("no user data")
 	body := func(content any, err error) func(context.Context) (any, error) {
 		return func(context.Context) (any, error) { return content, err }
@@ -79,7 +80,8 @@ func TestWhatCannotBeSent(t *testing.T) {
 	} {
 		got := client.Send(t.Context(), Call{Method: http.MethodPut, Path: c.path, Class: limiter.PutVM, Body: c.body})
 		expect.Says(t, name, got.Err(), c.says)
-		expect.Same(t, name+": calls under way", 0, client.breaker.count)
+		expect.Same(t, name+": another call may begin", true, client.circuit.begin() == nil)
+		client.circuit.end()
 	}
 	expect.Same(t, "calls", 0, calls)
 }
@@ -87,23 +89,23 @@ func TestWhatCannotBeSent(t *testing.T) {
 // TestNoJSON: what is no JSON is no answer, whatever was asked for.
 func TestNoJSON(t *testing.T) {
 	for name, ask := range map[string]func(*Client) Answer{
-		"a VM":       func(c *Client) Answer { _, a := c.GetVM(t.Context(), blueVM); return a },
-		"a view":     func(c *Client) Answer { _, a := c.ViewVM(t.Context(), blueVM); return a },
-		"an address": func(c *Client) Answer { _, a := c.SignBootLog(t.Context(), blueVM); return a },
-		"a disk":     func(c *Client) Answer { _, a := c.GetResource(t.Context(), blueGroup.Disk("x")); return a },
-		"a list":     func(c *Client) Answer { _, a := c.ListVMs(t.Context(), blueGroup); return a },
+		"a VM":       func(c *Client) Answer { _, a := c.GetVM(t.Context(), blue.VM); return a },
+		"a view":     func(c *Client) Answer { _, a := c.ViewVM(t.Context(), blue.VM); return a },
+		"an address": func(c *Client) Answer { _, a := c.SignBootLog(t.Context(), blue.VM); return a },
+		"a disk":     func(c *Client) Answer { _, a := c.GetResource(t.Context(), blue.Group.Disk("x")); return a },
+		"a list":     func(c *Client) Answer { _, a := c.ListVMs(t.Context(), blue.Group); return a },
 	} {
-		client := blueCalls(t, says(func(*http.Request) (int, string) { return http.StatusOK, "<html>" }))
-		expect.Says(t, name, ask(client).Err(), "Azure does not answer at "+blueEndpoint)
+		client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { return http.StatusOK, "<html>" }))
+		expect.Says(t, name, ask(client).Err(), "Azure does not answer at "+blue.Endpoint)
 	}
 }
 
 // TestRequests pins what is asked of Azure.
 func TestRequests(t *testing.T) {
 	none := func(context.Context) (any, error) { return map[string]any{}, nil }
-	adapter, disk := blueGroup.Adapter("n"), blueGroup.Disk("d")
-	inCompute := func(rest string) string { return blueGroup.String() + "/providers/Microsoft.Compute" + rest }
-	inNetwork := func(rest string) string { return blueGroup.String() + "/providers/Microsoft.Network" + rest }
+	adapter, disk := blue.Group.Adapter("n"), blue.Group.Disk("d")
+	inCompute := func(rest string) string { return blue.Group.String() + "/providers/Microsoft.Compute" + rest }
+	inNetwork := func(rest string) string { return blue.Group.String() + "/providers/Microsoft.Network" + rest }
 	whole := "/subscriptions/" + armsim.Subscription
 	for name, c := range map[string]struct {
 		ask        func(context.Context, *Client)
@@ -113,29 +115,29 @@ func TestRequests(t *testing.T) {
 		create     bool
 	}{
 		"createVM": {
-			func(ctx context.Context, c *Client) { c.CreateVM(ctx, blueVM, none) }, http.MethodPut, blueVM.String(), computeVersion,
+			func(ctx context.Context, c *Client) { c.CreateVM(ctx, blue.VM, none) }, http.MethodPut, blue.VM.String(), computeVersion,
 			nil, true,
 		},
 		"deleteVM": {
-			func(ctx context.Context, c *Client) { c.DeleteVM(ctx, blueVM) }, http.MethodDelete, blueVM.String(), computeVersion,
+			func(ctx context.Context, c *Client) { c.DeleteVM(ctx, blue.VM) }, http.MethodDelete, blue.VM.String(), computeVersion,
 			url.Values{"forceDeletion": {"true"}},
 			false,
 		},
 		"getVM": {
-			func(ctx context.Context, c *Client) { c.GetVM(ctx, blueVM) }, http.MethodGet, blueVM.String(), computeVersion, nil, false,
+			func(ctx context.Context, c *Client) { c.GetVM(ctx, blue.VM) }, http.MethodGet, blue.VM.String(), computeVersion, nil, false,
 		},
 		"viewVM": {
-			func(ctx context.Context, c *Client) { c.ViewVM(ctx, blueVM) }, http.MethodGet, blueVM.String() + "/instanceView",
+			func(ctx context.Context, c *Client) { c.ViewVM(ctx, blue.VM) }, http.MethodGet, blue.VM.String() + "/instanceView",
 			computeVersion, nil, false,
 		},
 		"signBootLog": {
-			func(ctx context.Context, c *Client) { c.SignBootLog(ctx, blueVM) }, http.MethodPost,
-			blueVM.String() + "/retrieveBootDiagnosticsData", computeVersion,
+			func(ctx context.Context, c *Client) { c.SignBootLog(ctx, blue.VM) }, http.MethodPost,
+			blue.VM.String() + "/retrieveBootDiagnosticsData", computeVersion,
 			url.Values{"sasUriExpirationTimeInMinutes": {"1"}},
 			false,
 		},
 		"listVMs": {
-			func(ctx context.Context, c *Client) { c.ListVMs(ctx, blueGroup) }, http.MethodGet, inCompute("/virtualMachines"),
+			func(ctx context.Context, c *Client) { c.ListVMs(ctx, blue.Group) }, http.MethodGet, inCompute("/virtualMachines"),
 			computeVersion, nil, false,
 		},
 		"listStatus": {
@@ -145,15 +147,18 @@ func TestRequests(t *testing.T) {
 			false,
 		},
 		"listAdapters": {
-			func(ctx context.Context, c *Client) { c.ListAdapters(ctx, blueGroup) }, http.MethodGet, inNetwork("/networkInterfaces"),
+			func(ctx context.Context, c *Client) { c.ListResources(ctx, blue.Group, arm.AdapterType) },
+			http.MethodGet, inNetwork("/networkInterfaces"),
 			networkVersion, nil, false,
 		},
 		"listDisks": {
-			func(ctx context.Context, c *Client) { c.ListDisks(ctx, blueGroup) }, http.MethodGet, inCompute("/disks"), diskVersion,
+			func(ctx context.Context, c *Client) { c.ListResources(ctx, blue.Group, arm.DiskType) },
+			http.MethodGet, inCompute("/disks"), diskVersion,
 			nil, false,
 		},
 		"listPublic": {
-			func(ctx context.Context, c *Client) { c.ListPublic(ctx, blueGroup) }, http.MethodGet, inNetwork("/publicIPAddresses"),
+			func(ctx context.Context, c *Client) { c.ListResources(ctx, blue.Group, arm.PublicIPType) },
+			http.MethodGet, inNetwork("/publicIPAddresses"),
 			networkVersion, nil, false,
 		},
 		"listSKUs": {
@@ -183,7 +188,7 @@ func TestRequests(t *testing.T) {
 		},
 	} {
 		var sent []*http.Request
-		client := blueCalls(t, says(func(r *http.Request) (int, string) { sent = append(sent, r); return http.StatusOK, "{}" }))
+		client := blueCalls(t, blue.Says(func(r *http.Request) (int, string) { sent = append(sent, r); return http.StatusOK, "{}" }))
 		c.ask(t.Context(), client)
 		if len(sent) != 1 {
 			t.Fatalf("%s makes %d calls", name, len(sent))
@@ -209,10 +214,10 @@ func TestKnows(t *testing.T) {
 	}{
 		"shown":      {http.StatusOK, `{"value":[{"subscriptionId":"x"},{"subscriptionId":"` + upper + `"}]}`, true},
 		"not shown":  {http.StatusOK, `{"value":[{"subscriptionId":"x"}]}`, false},
-		"no answer":  {http.StatusForbidden, denied, false},
+		"no answer":  {http.StatusForbidden, blue.Fault("Other"), false},
 		"shows none": {http.StatusOK, `{}`, false},
 	} {
-		client := blueCalls(t, says(func(*http.Request) (int, string) { return c.Status, c.text }))
+		client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { return c.Status, c.text }))
 		expect.Same(t, name, c.want, client.Knows(t.Context(), armsim.Subscription))
 	}
 }

@@ -56,16 +56,20 @@ func (i *inspection) rolesOfMachine() string {
 		" shows what it may do"
 }
 
+func (i *inspection) groupID() arm.ID {
+	return arm.GroupID(i.Place.SubscriptionID, i.Place.ResourceGroup)
+}
+
 func (i *inspection) region() string { return skus.Location(i.Place.Location) }
 
 func (i *inspection) createGroup() string {
-	return command("az group create --name %s --location %s --subscription %s", i.Place.Group.Group, i.region(),
-		i.Place.Group.Subscription)
+	return command("az group create --name %s --location %s --subscription %s", i.Place.ResourceGroup, i.region(),
+		i.Place.SubscriptionID)
 }
 
 func (i *inspection) listSizes() string {
 	return command("az vm list-skus --location %s --resource-type virtualMachines --all --output table --subscription %s",
-		i.region(), i.Place.Group.Subscription)
+		i.region(), i.Place.SubscriptionID)
 }
 
 func listSubnets(subnet arm.ID) string {
@@ -74,7 +78,7 @@ func listSubnets(subnet arm.ID) string {
 }
 
 func (i *inspection) register(provider string) string {
-	return command("az provider register --namespace %s --subscription %s", provider, i.Place.Group.Subscription)
+	return command("az provider register --namespace %s --subscription %s", provider, i.Place.SubscriptionID)
 }
 
 // raise asks for a larger quota.

@@ -209,7 +209,7 @@ func (i *inspection) planned(image shownImage, src source) string {
 	case src.market && image.Properties.Plan != nil && !planned:
 		m := i.Spec.Image.Marketplace
 		return "is sold with a plan: accept its terms with " + command("az vm image terms accept --publisher %s --offer %s --plan %s "+
-			"--subscription %s", m.Publisher, m.Offer, m.SKU, i.Place.Group.Subscription) + ", and set plan: Image"
+			"--subscription %s", m.Publisher, m.Offer, m.SKU, i.Place.SubscriptionID) + ", and set plan: Image"
 	case src.market && image.Properties.Plan == nil && planned:
 		return "has no plan: remove plan from spec.azure.image.marketplace"
 	}

@@ -6,7 +6,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -34,7 +33,7 @@ func TestJudge(t *testing.T) {
 			image.Properties.PublishingProfile.TargetRegions = append(image.Properties.PublishingProfile.TargetRegions,
 				struct{ Name string }{region})
 		}
-		i := &inspection{Subject: Subject{Spec: c.spec, Place: placement.Placement{Location: "westeurope"}}}
+		i := &inspection{Subject: Subject{Spec: c.spec, Place: infrav1.AzurePlacement{Location: "westeurope"}}}
 		got, text := i.judge(image, source{}, nil)
 		expect.Same(t, name, c.want, got)
 		expect.Same(t, name+": "+text, true, strings.Contains(text, c.says))

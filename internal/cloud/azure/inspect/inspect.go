@@ -21,7 +21,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 )
 
@@ -45,7 +44,7 @@ type Answer struct {
 type Subject struct {
 	Azure Azure
 	Spec  *infrav1.AzureVM
-	Place placement.Placement
+	Place infrav1.AzurePlacement
 	// FailureDomain is the Machine's; it leaves no choice of zones.
 	FailureDomain string
 	// Count is how many machines of the spec there are to be, at least one.
@@ -129,7 +128,7 @@ func (i *inspection) unseen(check string, a Answer) {
 	i.add(check, cloud.CheckWarning, "cannot be checked: %s", a.Problem)
 }
 
-func (i *inspection) subscription() string { return "/subscriptions/" + i.Place.Group.Subscription }
+func (i *inspection) subscription() string { return "/subscriptions/" + i.Place.SubscriptionID }
 
 // login checks whether Azure lets the caller in, who that is, and whether it sees the subscription. Otherwise it is the last
 // check.
@@ -146,7 +145,7 @@ func (i *inspection) login(ctx context.Context) {
 			"be seen, is about the former. The machine's identity is %s%s", i.callerName(), i.Identity.Name, i.rolesOfMachine())
 	}
 	i.add("login", cloud.CheckOK, "Azure accepts the credentials for tenant %s", shown(tenant))
-	wanted := i.Place.Group.Subscription
+	wanted := i.Place.SubscriptionID
 	isWanted := func(s struct{ SubscriptionID string }) bool { return strings.EqualFold(s.SubscriptionID, wanted) }
 	switch {
 	case slices.ContainsFunc(visible, isWanted):

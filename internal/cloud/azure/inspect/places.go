@@ -13,22 +13,22 @@ import (
 // group checks whether the resource group is there, with the call that the controller makes most.
 func (i *inspection) group(ctx context.Context) {
 	const check = "resource group"
-	vms, a := i.Azure.List(ctx, i.Place.Group.String()+"/providers/Microsoft.Compute/virtualMachines", i.ComputeVersion, nil)
+	vms, a := i.Azure.List(ctx, i.groupID().String()+"/providers/Microsoft.Compute/virtualMachines", i.ComputeVersion, nil)
 	switch {
 	case a.GroupGone:
 		i.add(check, cloud.CheckFailed, "%s does not exist in the subscription: create it with %s, or correct "+
-			"spec.azure.resourceGroup", shown(i.Place.Group.Group), i.createGroup())
+			"spec.azure.resourceGroup", shown(i.Place.ResourceGroup), i.createGroup())
 	case a.Problem != "":
 		i.unseen(check, a)
 	default:
-		i.add(check, cloud.CheckOK, "%s has %d VMs", shown(i.Place.Group.Group), len(vms))
+		i.add(check, cloud.CheckOK, "%s has %d VMs", shown(i.Place.ResourceGroup), len(vms))
 	}
 	i.noGroup = a.GroupGone
 }
 
 // subnets checks whether the subnet of each adapter is there, may be joined, and has room.
 func (i *inspection) subnets(ctx context.Context) {
-	for n, id := range i.Place.Subnets {
+	for n, id := range i.Place.SubnetIDs {
 		if i.subnet(ctx, fmt.Sprintf("subnet %d", n+1), id) {
 			i.rights(ctx, fmt.Sprintf("rights on subnet %d", n+1), id, JoinSubnet)
 		}
@@ -95,7 +95,7 @@ func (s subnet) room() int64 {
 
 // addresses is how many of a subnet's all machines take.
 func (i *inspection) addresses(id string) (needed int64) {
-	for n, subnetID := range i.Place.Subnets {
+	for n, subnetID := range i.Place.SubnetIDs {
 		switch {
 		case !arm.SameID(subnetID, id):
 		case n < len(i.Spec.NetworkInterfaces):

@@ -102,7 +102,7 @@ func (i *inspection) links() (found []link) {
 
 // ofAdapters are what the adapters name beside their subnets.
 func (i *inspection) ofAdapters(add func(name, scope, action string)) {
-	for n := range i.Place.Subnets {
+	for n := range i.Place.SubnetIDs {
 		for _, id := range request.Pools(i.want(), n) {
 			add("pool "+nameOf(id), id, "Microsoft.Network/loadBalancers/backendAddressPools/join/action")
 		}
@@ -145,7 +145,7 @@ func (i *inspection) missing(ctx context.Context, scope string, wanted []string)
 func (i *inspection) ownRights(ctx context.Context) {
 	i.rights(ctx, "rights in the subscription", i.subscription(), InSubscription)
 	if !i.noGroup {
-		i.rights(ctx, "rights in the group", i.Place.Group.String(), i.inGroup())
+		i.rights(ctx, "rights in the group", i.groupID().String(), i.inGroup())
 		i.log(ctx)
 	}
 }
@@ -182,7 +182,7 @@ func (i *inspection) log(ctx context.Context) {
 		return
 	}
 	const check = "rights on boot logs"
-	switch missing, a := i.missing(ctx, i.Place.Group.String(), readBootLog); {
+	switch missing, a := i.missing(ctx, i.groupID().String(), readBootLog); {
 	case a.Problem != "": // the rights in the group have reported it
 	case len(missing) > 0:
 		i.add(check, cloud.CheckWarning, "without %s, the last words of a guest that fails are not read: assign the action, or set "+

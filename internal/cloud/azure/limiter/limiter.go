@@ -15,7 +15,6 @@ import (
 type Scope struct {
 	Principal    string
 	Subscription string
-	Region       string
 }
 
 // Class of calls that a service counts together.
@@ -84,8 +83,8 @@ const (
 func (l *Limiter) bucketsOf(s Scope, c Class) []*bucket {
 	k := kinds[c]
 	return []*bucket{
-		l.bucket(s.Principal+"|"+s.Subscription+"|"+s.Region+"|"+k.door, doors[k.door]),
-		l.bucket(s.Subscription+"|"+s.Region+"|"+k.service, services[k.service]),
+		l.bucket(s.Principal+"|"+s.Subscription+"|"+k.door, doors[k.door]),
+		l.bucket(s.Subscription+"|"+k.service, services[k.service]),
 	}
 }
 

@@ -66,7 +66,7 @@ func (a *pacedAzure) create(machines int) time.Duration {
 	now := paceStart
 	a.now, a.door, a.service = now, doors["writes"].capacity, services["PutVM"].capacity
 	l := &Limiter{Now: func() time.Time { return now }}
-	scope := Scope{Principal: "p", Subscription: "s", Region: "r"}
+	scope := Scope{Principal: "p", Subscription: "s"}
 	events := &pacedEvents{}
 	for i := range machines {
 		heap.Push(events, pacedEvent{at: now, who: fmt.Sprint("m", i)})
@@ -113,7 +113,7 @@ func TestThousandsOfMachines(t *testing.T) {
 func TestWhatIsSilenced(t *testing.T) {
 	now := paceStart
 	l := &Limiter{Now: func() time.Time { return now }}
-	one := Scope{Principal: "p", Subscription: "one", Region: "r"}
+	one := Scope{Principal: "p", Subscription: "one"}
 	if wait := l.Ask(one, PutVM, "a"); wait != 0 {
 		t.Fatalf("the first call waits %s", wait)
 	}
@@ -128,11 +128,10 @@ func TestWhatIsSilenced(t *testing.T) {
 		{"the same counter of the front door", one, WriteNetwork, true},
 		{"another class", one, DeleteVM, false},
 		{"reads", one, ListVMs, false},
-		{"another subscription", Scope{Principal: "p", Subscription: "other", Region: "r"}, PutVM, false},
-		{"another region", Scope{Principal: "p", Subscription: "one", Region: "other"}, PutVM, false},
+		{"another subscription", Scope{Principal: "p", Subscription: "other"}, PutVM, false},
 		{
 			"another principal, whose calls the service counts, too",
-			Scope{Principal: "o", Subscription: "one", Region: "r"},
+			Scope{Principal: "o", Subscription: "one"},
 			PutVM, true,
 		},
 	} {
@@ -264,7 +263,7 @@ func TestEachCounterIsHeard(t *testing.T) {
 		"front door": {LeftAtDoor: new(5)}, "service": {LeftAtService: new(37)}, "silence": {Silence: 1},
 	} {
 		l := &Limiter{Now: func() time.Time { return paceStart }}
-		scope := Scope{Principal: "p", Subscription: "s", Region: "r"}
+		scope := Scope{Principal: "p", Subscription: "s"}
 		expect.Same(t, name+": the first call waits", time.Duration(0), l.Ask(scope, PutVM, "a"))
 		l.Settle(scope, PutVM, said)
 		expect.Same(t, name+": the next one waits", true, l.Ask(scope, PutVM, "b") > 0)

@@ -10,6 +10,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestSeenWithIsBounded: what is remembered of adapters and their VMs begins anew when it is full, so that VMs that come and go
@@ -21,33 +22,33 @@ func TestSeenWithIsBounded(t *testing.T) {
 	}
 	for _, left := range []int{manyParts, 1, 2} {
 		adapter := "adapter-" + strconv.Itoa(left)
-		s.Remember(Record{Key: blueVM.Key(), Adapters: []string{adapter}}, blueMachine())
+		s.Remember(Record{Key: blue.VM.Key(), Adapters: []string{adapter}}, blue.Machine())
 		expect.Same(t, "adapters that are remembered", left, len(s.seenWith))
-		expect.Same(t, "the VM of the last", blueVM.Key(), s.seenWith[adapter].key)
+		expect.Same(t, "the VM of the last", blue.VM.Key(), s.seenWith[adapter].key)
 	}
 }
 
 // TestIsProved: an adapter that has all marks and was seen with the machine's VM is the machine's if our management cluster
 // marked it, and not if another one did. Anything that is in the machine's record by Azure's own ID is.
 func TestIsProved(t *testing.T) {
-	m, disk := blueMachine(), blueGroup.Disk("win-1-os")
-	foreign := blueMark()
+	m, disk := blue.Machine(), blue.Group.Disk("win-1-os")
+	foreign := blue.Mark()
 	foreign.Cluster.Manager = "elsewhere"
-	recorded := belongings.Add(infrav1.AzureRecord{}, m, blueNIC, blueID)
+	recorded := belongings.Add(infrav1.AzureRecord{}, m, blue.NIC, blue.ID)
 	for name, c := range map[string]struct {
 		of     Remnant
 		with   arm.ID // the VM that it was seen with
 		record infrav1.AzureRecord
 		want   bool
 	}{
-		"seen, with our mark":      {Remnant{ID: blueNIC, Mark: blueMark(), UniqueID: blueID}, blueVM, infrav1.AzureRecord{}, true},
-		"seen, with a foreign one": {Remnant{ID: blueNIC, Mark: foreign, UniqueID: blueID}, blueVM, infrav1.AzureRecord{}, false},
+		"seen, with our mark":      {Remnant{ID: blue.NIC, Mark: blue.Mark(), UniqueID: blue.ID}, blue.VM, infrav1.AzureRecord{}, true},
+		"seen, with a foreign one": {Remnant{ID: blue.NIC, Mark: foreign, UniqueID: blue.ID}, blue.VM, infrav1.AzureRecord{}, false},
 		"seen with another VM": {
-			Remnant{ID: blueNIC, Mark: blueMark(), UniqueID: blueID}, blueGroup.VM("win-2"), infrav1.AzureRecord{}, false,
+			Remnant{ID: blue.NIC, Mark: blue.Mark(), UniqueID: blue.ID}, blue.Group.VM("win-2"), infrav1.AzureRecord{}, false,
 		},
-		"a disk that was seen":   {Remnant{ID: disk, Mark: blueMark(), UniqueID: blueID}, blueVM, infrav1.AzureRecord{}, false},
-		"in the record, foreign": {Remnant{ID: blueNIC, Mark: foreign, UniqueID: blueID}, arm.ID{}, recorded, true},
-		"another of its name":    {Remnant{ID: blueNIC, Mark: blueMark(), UniqueID: "other"}, arm.ID{}, recorded, false},
+		"a disk that was seen":   {Remnant{ID: disk, Mark: blue.Mark(), UniqueID: blue.ID}, blue.VM, infrav1.AzureRecord{}, false},
+		"in the record, foreign": {Remnant{ID: blue.NIC, Mark: foreign, UniqueID: blue.ID}, arm.ID{}, recorded, true},
+		"another of its name":    {Remnant{ID: blue.NIC, Mark: blue.Mark(), UniqueID: "other"}, arm.ID{}, recorded, false},
 	} {
 		s := &State{seenWith: map[string]seenVM{c.of.ID.Key(): {c.with.Key(), Mark{m.Key, m.ProviderID}}}}
 		expect.Same(t, name, c.want, s.isProved(c.of, m, c.record))
@@ -56,15 +57,15 @@ func TestIsProved(t *testing.T) {
 
 // TestLeftOfAMachine: of what is left of a machine, that is looked at first which is due first.
 func TestLeftOfAMachine(t *testing.T) {
-	m := blueMachine()
+	m := blue.Machine()
 	s := &State{Remnants: map[string]Remnant{}}
-	expect.Same(t, "nothing", true, s.Left(m, infrav1.AzureRecord{}, blueNoon) == nil)
+	expect.Same(t, "nothing", true, s.Left(m, infrav1.AzureRecord{}, blue.Noon) == nil)
 	for i, name := range []string{"win-1-node-a", "win-1-node-b", "win-1-node-c", "strangers"} {
-		id := blueGroup.Adapter(name)
-		since := blueNoon.Add([]time.Duration{20, 10, 30, 0}[i])
+		id := blue.Group.Adapter(name)
+		since := blue.Noon.Add([]time.Duration{20, 10, 30, 0}[i])
 		s.Remnants[name] = Remnant{ID: id, Remnant: next.Remnant{ID: name, FirstSeen: since}}
 	}
 	for range 20 { // in any order of the map
-		expect.Same(t, "first", "win-1-node-b", s.Left(m, infrav1.AzureRecord{}, blueNoon).ID)
+		expect.Same(t, "first", "win-1-node-b", s.Left(m, infrav1.AzureRecord{}, blue.Noon).ID)
 	}
 }

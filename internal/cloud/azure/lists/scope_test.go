@@ -11,6 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // shownVM is a VM as a list has it, with the marks of a machine of its name.
@@ -29,10 +30,10 @@ func ofMarks(r Record) (keys []cloud.Key) {
 
 // TestTakeOver: a list wakes the machines whose VMs are new, changed or gone. A copy, and what is elsewhere, wakes nobody.
 func TestTakeOver(t *testing.T) {
-	s := (&Lists{}).Scope(blueGroup)
-	of := func(name string) calls.VM { id := blueGroup.VM(name); return shownVM(id, arm.ProviderID(id)) }
-	elsewhere := shownVM(otherGroup.VM("x"), arm.ProviderID(otherGroup.VM("x")))
-	copied := shownVM(blueGroup.VM("copy"), arm.ProviderID(blueGroup.VM("a")))
+	s := (&Lists{}).Scope(blue.Group)
+	of := func(name string) calls.VM { id := blue.Group.VM(name); return shownVM(id, arm.ProviderID(id)) }
+	elsewhere := shownVM(blue.OtherGroup.VM("x"), arm.ProviderID(blue.OtherGroup.VM("x")))
+	copied := shownVM(blue.Group.VM("copy"), arm.ProviderID(blue.Group.VM("a")))
 	moved := of("b")
 	moved.Zones = []string{"2"}
 	for _, step := range []struct {
@@ -47,7 +48,7 @@ func TestTakeOver(t *testing.T) {
 		{"one goes", []calls.VM{moved}, "a", "b"},
 		{"all go", nil, "b", ""},
 	} {
-		at := blueNoon.Add(time.Duration(len(step.vms)))
+		at := blue.Noon.Add(time.Duration(len(step.vms)))
 		expect.Same(t, step.name+": woken", step.woken, names(stateIn(s).take(step.vms, at, ofMarks)))
 		expect.Same(t, step.name+": known", step.known, names(s.Machines(ofMarks)))
 		expect.Same(t, step.name+": time", at, stateIn(s).Listed)
@@ -56,9 +57,9 @@ func TestTakeOver(t *testing.T) {
 
 // TestAddressesOfAdapters: a machine is woken when its VM gets another address, and asked about while it runs without one.
 func TestAddressesOfAdapters(t *testing.T) {
-	s := (&Lists{}).Scope(blueGroup)
-	nic := blueGroup.Adapter("nic")
-	stateIn(s).VMs["a"] = Record{Key: "a", Mark: blueMark(), Original: true, Adapters: []string{nic.Key()}}
+	s := (&Lists{}).Scope(blue.Group)
+	nic := blue.Group.Adapter("nic")
+	stateIn(s).VMs["a"] = Record{Key: "a", Mark: blue.Mark(), Original: true, Adapters: []string{nic.Key()}}
 	with := func(addresses ...string) []calls.Resource {
 		one := calls.Resource{ID: strings.ToUpper(nic.String())}
 		for _, address := range addresses {
@@ -103,7 +104,7 @@ func TestChangesOfAScope(t *testing.T) {
 		next.Creating: true, next.Deleting: true, next.Succeeded: false, next.Failed: false,
 	} {
 		for _, ours := range []bool{true, false} {
-			s := (&Lists{}).Scope(blueGroup)
+			s := (&Lists{}).Scope(blue.Group)
 			stateIn(s).VMs["a"] = Record{State: shown, Original: ours}
 			expect.Same(t, string(shown), want && ours, s.Changes(ofMarks))
 		}
@@ -116,30 +117,30 @@ func TestTellable(t *testing.T) {
 		of   State
 		want bool
 	}{
-		"just now":     {State{Listed: blueNoon}, true},
-		"a minute ago": {State{Listed: blueNoon.Add(-IdlePowers)}, false},
-		"before":       {State{Listed: blueNoon.Add(1 - IdlePowers)}, true},
+		"just now":     {State{Listed: blue.Noon}, true},
+		"a minute ago": {State{Listed: blue.Noon.Add(-IdlePowers)}, false},
+		"before":       {State{Listed: blue.Noon.Add(1 - IdlePowers)}, true},
 		"never":        {State{}, false},
-		"told":         {State{Listed: blueNoon, Reported: true}, false},
-		"failed":       {State{Listed: blueNoon, Failed: true}, false},
+		"told":         {State{Listed: blue.Noon, Reported: true}, false},
+		"failed":       {State{Listed: blue.Noon, Failed: true}, false},
 	} {
-		expect.Same(t, name, c.want, (&Scope{guarded: guarded[State]{value: c.of}}).IsReportable(blueNoon))
+		expect.Same(t, name, c.want, (&Scope{guarded: guarded[State]{value: c.of}}).IsReportable(blue.Noon))
 	}
 }
 
 // TestLatest: of a list and a look, the later tells; the list if they are of the same time.
 func TestLatest(t *testing.T) {
-	s := &State{VMs: map[string]Record{"win-1": {Zone: "list"}}, Listed: blueNoon}
+	s := &State{VMs: map[string]Record{"win-1": {Zone: "list"}}, Listed: blue.Noon}
 	for name, c := range map[string]struct {
 		of   Look
 		want string
 	}{
-		"no look": {Look{}, "list"}, "an earlier look": {Look{Began: blueNoon.Add(-1), Record: &Record{Zone: "look"}}, "list"},
-		"at the same time": {Look{Began: blueNoon, Record: &Record{Zone: "look"}}, "list"},
-		"a later look":     {Look{Began: blueNoon.Add(1), Record: &Record{Zone: "look"}}, "look"},
+		"no look": {Look{}, "list"}, "an earlier look": {Look{Began: blue.Noon.Add(-1), Record: &Record{Zone: "look"}}, "list"},
+		"at the same time": {Look{Began: blue.Noon, Record: &Record{Zone: "look"}}, "list"},
+		"a later look":     {Look{Began: blue.Noon.Add(1), Record: &Record{Zone: "look"}}, "look"},
 	} {
 		expect.Same(t, name, c.want, s.Latest("win-1", c.of).Zone)
 	}
-	expect.Same(t, "a later look that found none", true, s.Latest("win-1", Look{Began: blueNoon.Add(1)}) == nil)
+	expect.Same(t, "a later look that found none", true, s.Latest("win-1", Look{Began: blue.Noon.Add(1)}) == nil)
 	expect.Same(t, "another name", true, s.Latest("win-2", Look{}) == nil)
 }

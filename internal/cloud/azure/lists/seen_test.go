@@ -10,18 +10,19 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestRecordOf: what is read of a VM, and of what is none.
 func TestRecordOf(t *testing.T) {
-	of := calls.VM{ID: blueVM.String(), Tags: arm.Tags(blueMachine(), nil), Zones: []string{strings.Repeat("z", 65), "2"}}
+	of := calls.VM{ID: blue.VM.String(), Tags: arm.Tags(blue.Machine(), nil), Zones: []string{strings.Repeat("z", 65), "2"}}
 	r, ok := RecordOf(of)
 	expect.Same(t, "a VM without properties", true, ok && r.Original && r.State == "")
 	expect.Same(t, "bytes of a long zone", true, len(r.Zone) <= 64 && strings.HasSuffix(r.Zone, "..."))
 	of.Zones = []string{strings.Repeat("z", 64)}
 	r, _ = RecordOf(of)
 	expect.Same(t, "the longest zone", of.Zones[0], r.Zone)
-	for _, id := range []string{"", "x", blueGroup.Disk("win-1").String()} {
+	for _, id := range []string{"", "x", blue.Group.Disk("win-1").String()} {
 		_, ok := RecordOf(calls.VM{ID: id})
 		expect.Same(t, "a VM of ID "+id, false, ok)
 	}
@@ -30,7 +31,7 @@ func TestRecordOf(t *testing.T) {
 // TestSame: each thing that is told of a VM is news.
 func TestSame(t *testing.T) {
 	whole := Record{
-		Mark: blueMark(), State: next.Succeeded, Zone: "1", Size: "D2", Image: "1.2.3", Evictable: true, Adapters: []string{"a"},
+		Mark: blue.Mark(), State: next.Succeeded, Zone: "1", Size: "D2", Image: "1.2.3", Evictable: true, Adapters: []string{"a"},
 	}
 	expect.Same(t, "nothing new", true, whole.equal(whole))
 	for name, change := range map[string]func(*Record){
@@ -55,7 +56,7 @@ func TestEvictable(t *testing.T) {
 	} {
 		var of calls.VM
 		expect.OK(t, json.Unmarshal(fmt.Appendf(nil, `{"id":%q,"properties":{"priority":%q,"evictionPolicy":%q}}`,
-			blueVM.String(), c.priority, c.policy), &of))
+			blue.VM.String(), c.priority, c.policy), &of))
 		r, ok := RecordOf(of)
 		expect.Same(t, name, c.want, ok && r.Evictable)
 	}

@@ -106,9 +106,9 @@ const (
 // RemovalOf is the name of a thing's removal in State.Refused.
 func RemovalOf(id arm.ID) string {
 	switch {
-	case id.HasType("Microsoft.Compute/disks"):
+	case id.HasType(arm.DiskType):
 		return "removal of disks"
-	case id.HasType("Microsoft.Network/publicIPAddresses"):
+	case id.HasType(arm.PublicIPType):
 		return "removal of public IPs"
 	}
 	return "removal of adapters"

@@ -11,35 +11,36 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestTakeRemnants: what nothing uses is a remnant, since when it was first seen, and what is used tells of its VM.
 func TestTakeRemnants(t *testing.T) {
-	s := (&Lists{}).Scope(blueGroup)
-	disk := calls.Resource{ID: blueGroup.Disk("d").String()}
-	used := calls.Resource{ID: blueGroup.Disk("u").String(), ManagedBy: blueGroup.VM("WIN-1").String()}
-	ip := calls.Resource{ID: blueGroup.String() + "/providers/Microsoft.Network/publicIPAddresses/ip"}
+	s := (&Lists{}).Scope(blue.Group)
+	disk := calls.Resource{ID: blue.Group.Disk("d").String()}
+	used := calls.Resource{ID: blue.Group.Disk("u").String(), ManagedBy: blue.Group.VM("WIN-1").String()}
+	ip := calls.Resource{ID: blue.Group.String() + "/providers/Microsoft.Network/publicIPAddresses/ip"}
 	ip.Properties.IPConfiguration.ID = "adapter"
-	odd := calls.Resource{ID: blueGroup.Disk("o").String(), ManagedBy: "x"}
-	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk, used, {ID: "x"}, odd}, Public: []calls.Resource{ip}}, blueNoon)
+	odd := calls.Resource{ID: blue.Group.Disk("o").String(), ManagedBy: "x"}
+	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk, used, {ID: "x"}, odd}, Public: []calls.Resource{ip}}, blue.Noon)
 	expect.Same(t, "remnants", 1, len(stateIn(s).Remnants))
 	expect.Same(t, "used", map[string]bool{"win-1": true}, stateIn(s).Used)
-	one := stateIn(s).Remnants[blueGroup.Disk("d").Key()]
-	one.Looked = blueNoon.Add(1)
-	stateIn(s).Remnants[blueGroup.Disk("d").Key()] = one
+	one := stateIn(s).Remnants[blue.Group.Disk("d").Key()]
+	one.Looked = blue.Noon.Add(1)
+	stateIn(s).Remnants[blue.Group.Disk("d").Key()] = one
 	ip.Properties.IPConfiguration.ID = ""
-	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk}, Public: []calls.Resource{ip}}, blueNoon.Add(time.Minute))
+	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk}, Public: []calls.Resource{ip}}, blue.Noon.Add(time.Minute))
 	expect.Same(t, "remnants, later", 2, len(stateIn(s).Remnants))
-	one = stateIn(s).Remnants[blueGroup.Disk("d").Key()]
-	expect.Same(t, "since, and looked at", []time.Time{blueNoon, blueNoon.Add(1)}, []time.Time{one.FirstSeen, one.Looked})
+	one = stateIn(s).Remnants[blue.Group.Disk("d").Key()]
+	expect.Same(t, "since, and looked at", []time.Time{blue.Noon, blue.Noon.Add(1)}, []time.Time{one.FirstSeen, one.Looked})
 	expect.Same(t, "none is used", 0, len(stateIn(s).Used))
-	s.TakeRemnants(Sweeping{}, blueNoon)
+	s.TakeRemnants(Sweeping{}, blue.Noon)
 	expect.Same(t, "nothing is left", 0, len(stateIn(s).Remnants))
 }
 
 // TestHeed: a right that is lacked is told until Azure answers, the first by name.
 func TestHeed(t *testing.T) {
-	s := (&Lists{}).Scope(blueGroup)
+	s := (&Lists{}).Scope(blue.Group)
 	lacks := func(what string) calls.Answer {
 		return calls.Answer{Verdict: &fault.Verdict{Error: cloud.Errorf(cloud.Denied, "Other", "%s", what), Lacks: what}}
 	}
@@ -67,9 +68,9 @@ func TestHeed(t *testing.T) {
 
 // TestAttach: adapters that a VM has now are no remnants.
 func TestAttach(t *testing.T) {
-	s := (&Lists{}).Scope(blueGroup)
-	stateIn(s).Remnants[blueNIC.Key()], stateIn(s).Remnants["other"] = Remnant{}, Remnant{}
-	s.Attach([]arm.ID{blueNIC})
+	s := (&Lists{}).Scope(blue.Group)
+	stateIn(s).Remnants[blue.NIC.Key()], stateIn(s).Remnants["other"] = Remnant{}, Remnant{}
+	s.Attach([]arm.ID{blue.NIC})
 	_, other := stateIn(s).Remnants["other"]
 	expect.Same(t, "one of another name is left alone", true, other && len(stateIn(s).Remnants) == 1)
 }
@@ -82,7 +83,7 @@ func TestHasPublic(t *testing.T) {
 		r.Properties.IPConfigurations[0].Properties.PublicIPAddress.ID = address
 		return r
 	}
-	marks := arm.Tags(blueMachine(), nil)
+	marks := arm.Tags(blue.Machine(), nil)
 	for name, c := range map[string]struct {
 		wanted   bool
 		adapters []calls.Resource

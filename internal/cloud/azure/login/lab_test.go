@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
@@ -163,7 +164,7 @@ func (l *lab) chosen(client string, more map[string]string) map[string][]byte {
 // list does the first call: it asks for a token, and then for VMs.
 func list(t *testing.T, p *Principal) error {
 	t.Helper()
-	vms := expect.Got(armcompute.NewVirtualMachinesClient(armsim.Subscription, p.Credential, p.Options()))(t)
+	vms := expect.Got(armcompute.NewVirtualMachinesClient(armsim.Subscription, p.Credential, optionsOf(p)))(t)
 	_, err := vms.NewListPager(armsim.Group, nil).NextPage(t.Context())
 	return err
 }
@@ -209,9 +210,16 @@ func certificateOf(public crypto.PublicKey, signer crypto.Signer) ([]byte, error
 var forARM = policy.TokenRequestOptions{Scopes: []string{"https://arm.test/.default"}}
 
 func newPages(p *Principal) (*runtime.Pager[armcompute.VirtualMachinesClientListResponse], error) {
-	vms, err := armcompute.NewVirtualMachinesClient(armsim.Subscription, p.Credential, p.Options())
+	vms, err := armcompute.NewVirtualMachinesClient(armsim.Subscription, p.Credential, optionsOf(p))
 	if err != nil {
 		return nil, err
 	}
 	return vms.NewListPager(armsim.Group, nil), nil
+}
+
+// optionsOf are those of a client that makes the calls of a principal.
+func optionsOf(p *Principal) *arm.ClientOptions {
+	return &arm.ClientOptions{DisableRPRegistration: true, ClientOptions: policy.ClientOptions{
+		Cloud: p.Cloud.Configuration(), Transport: p.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
+	}}
 }

@@ -49,7 +49,7 @@ func TestTokenLifetimes(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"token_type":"Bearer",%s"access_token":"canary"}`, test.says)
 			})
 			p := h.open(t, 0)
-			pipe := expect.Got(armruntime.NewPipeline("test", "v1", p.Credential, runtime.PipelineOptions{}, p.Options()))(t)
+			pipe := expect.Got(armruntime.NewPipeline("test", "v1", p.Credential, runtime.PipelineOptions{}, optionsOf(p)))(t)
 			const calls = 60
 			var crowd sync.WaitGroup
 			for range calls / 20 {

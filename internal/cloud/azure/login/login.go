@@ -24,7 +24,6 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -144,17 +143,6 @@ func (in input) digest() string {
 // who has the same proof.
 func (p *Principal) Name() string {
 	return fmt.Sprintf("%q", []string{p.Proof, p.Cloud.Text(), p.TenantID, p.ClientID, p.proof()})
-}
-
-// Options are those of a client of Azure Resource Manager: our transport and no retries, because the limiter is ours.
-func (p *Principal) Options() *arm.ClientOptions {
-	return &arm.ClientOptions{ClientOptions: p.clientOptions(), DisableRPRegistration: true}
-}
-
-func (p *Principal) clientOptions() policy.ClientOptions {
-	return policy.ClientOptions{
-		Cloud: p.Cloud.Configuration(), Transport: p.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
-	}
 }
 
 // String names the principal without its proof.

@@ -125,7 +125,7 @@ func TestNothingIsShown(t *testing.T) {
 		plain := struct{ P Principal }{*p}
 		written, _ := json.Marshal(p.MarshalLog())
 		all := string(written) + fmt.Sprintf("%v %+v %#v %s %v %+v %#v", p, p, p, p, plain, plain, plain) +
-			fmt.Sprintf("%+v %#v %+v %#v", p.Credential, p.Credential, p.Transport, p.Options()) + p.Name()
+			fmt.Sprintf("%+v %#v %+v %#v", p.Credential, p.Credential, p.Transport, optionsOf(p)) + p.Name()
 		for _, canary := range []string{"canary", "PRIVATE KEY", string(cert[400:440])} {
 			if strings.Contains(all, canary) {
 				t.Errorf("%q is in %s", canary, all)

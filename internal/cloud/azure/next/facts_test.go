@@ -94,7 +94,7 @@ func candidates(_ *cloud.Machine, s *Survey) { s.Candidates = true }
 
 func removed(_ *cloud.Machine, s *Survey) { s.Removed = true }
 
-func answerLost(_ *cloud.Machine, s *Survey) { s.AnswerLost = true }
+func answerLost(_ *cloud.Machine, s *Survey) { s.Lost = noon }
 
 func unsearched(_ *cloud.Machine, s *Survey) { s.Unsearched = errHidden }
 

@@ -12,7 +12,7 @@ func (s Survey) wasThere(m cloud.Machine) bool {
 
 // mayExist reports whether a request for the VM may have been accepted, by this process or an earlier one.
 func (s Survey) mayExist(m cloud.Machine) bool {
-	return s.wasThere(m) || s.earlier(m) || s.Put.Answer == Lost || s.Put.Took || s.AnswerLost
+	return s.wasThere(m) || s.earlier(m) || s.Put.Answer == Lost || s.Put.Took || !s.Lost.IsZero()
 }
 
 // earlier reports whether an earlier process may have sent a request.

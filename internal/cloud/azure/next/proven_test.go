@@ -25,8 +25,8 @@ func TestProven(t *testing.T) {
 		"a list before all looks, and none since": {ago(2 * time.Minute), ago(time.Minute), ago(0), 3, false},
 	} {
 		s := Survey{
-			Now: noon, Listed: test.listed, Sought: noon,
-			Missed: Missed{Times: test.times, First: test.first, Latest: test.last},
+			Now: noon, Listed: test.listed,
+			Memory: Memory{Sought: noon, Missed: Missed{Times: test.times, First: test.first, Latest: test.last}},
 		}
 		if got := s.proven(); got != test.want {
 			t.Errorf("%s: %t", name, got)
@@ -51,7 +51,7 @@ func TestCounts(t *testing.T) {
 			put: ago(2), first: true, opened: ago(time.Hour), deleted: ago(1), at: ago(0), want: true,
 		},
 	} {
-		s := Survey{Now: noon, Opened: test.opened, Put: Put{Sent: test.put}}
+		s := Survey{Now: noon, Opened: test.opened, Memory: Memory{Put: Put{Sent: test.put}}}
 		s.Delete = Delete{Sent: test.deleted, Accepted: !test.deleted.IsZero()}
 		if got := s.Counts(asked(test.first), test.at); got != test.want {
 			t.Errorf("%s: %t", name, got)
@@ -82,7 +82,7 @@ func TestNeverRan(t *testing.T) {
 		"off, and made by this process": {power: Deallocated, answer: Accepted, want: true},
 		"on, and made by this process":  {power: PoweredOn, answer: Accepted},
 	} {
-		s := Survey{Ran: test.ran, Seen: &Sight{Owner: cloud.Ours, Power: test.power}, Put: Put{Answer: test.answer}}
+		s := Survey{Memory: Memory{Ran: test.ran, Put: Put{Answer: test.answer}}, Seen: &Sight{Owner: cloud.Ours, Power: test.power}}
 		if got := s.neverRan(); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -98,11 +98,11 @@ func TestSentences(t *testing.T) {
 	view := &fault.Verdict{Error: cloud.Errorf(cloud.Exhausted, "R", "the extension failed"), Word: "capwin1|x"}
 	refused := cloud.Errorf(cloud.Denied, "R", "no right to its disk")
 	for want, got := range map[string]string{
-		"the extension failed": Survey{Seen: ours(Failed), View: view, Refused: refused}.complaint(),
+		"the extension failed": Survey{Memory: Memory{View: view}, Seen: ours(Failed), Refused: refused}.complaint(),
 		"the VM runs, but what belongs to it cannot be looked after: no right to its disk": Survey{
-			Seen: ours(Succeeded), View: view, Refused: refused,
+			Memory: Memory{View: view}, Seen: ours(Succeeded), Refused: refused,
 		}.complaint(),
-		"capwin1|x":              Survey{Seen: ours(Succeeded), View: view}.running().VM.Report,
+		"capwin1|x":              Survey{Memory: Memory{View: view}, Seen: ours(Succeeded)}.running().VM.Report,
 		"Azure is making the VM": Survey{}.making(),
 		"Azure is making the VM; CPUs and memory of its size are unknown: no right to it": lacks.making(),
 	} {

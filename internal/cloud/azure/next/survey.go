@@ -8,8 +8,30 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 )
 
+// Memory is what a process remembers of a machine, as far as decisions need it. It cannot be forged, and survives no restart.
+type Memory struct {
+	Put    Put
+	Delete Delete
+	// Lost is when a request was sent whose answer did not come: Azure may have accepted it. It is zero if there is none, and once
+	// the VM was seen.
+	Lost time.Time
+	// Ran is true if the VM was ever seen running.
+	Ran bool
+	// Looked is when we last looked at the VM by its ID, whatever came of it.
+	Looked time.Time
+	// Missed are the looks that Azure answered with 404 since the VM was last seen; only those for which Counts is true.
+	Missed Missed
+	// View is why the VM failed, once Azure was asked; nil before.
+	View *fault.Verdict
+	// Sought is when the list of the subscription began that was last searched for the VM, and Elsewhere is where it found the VM;
+	// zero if it did not.
+	Sought    time.Time
+	Elsewhere Elsewhere
+}
+
 // Survey has the facts for a decision: what this process remembers of a machine, and what Azure has answered since.
 type Survey struct {
+	Memory
 	Now time.Time
 	// Opened is when this process, or its account, began. An earlier process may have sent requests until then.
 	Opened time.Time
@@ -24,17 +46,6 @@ type Survey struct {
 	// Hides is true if Azure shows a VM of the name with another ID than the machine's, too early to decide whether it follows the
 	// machine's or was there before. Then Seen is nil.
 	Hides bool
-	// Ran is true if the VM was ever seen running.
-	Ran bool
-	// Looked is when we last looked at the VM by its ID, whatever came of it.
-	Looked time.Time
-	// Missed are the looks that Azure answered with 404 since the VM was last seen; only those for which Counts is true.
-	Missed Missed
-	// View is why the VM failed, once Azure was asked; nil before.
-	View *fault.Verdict
-
-	Put    Put
-	Delete Delete
 
 	// Left is the adapter or disk to look at first, of those with the machine's mark that no VM uses; nil if the lists have none.
 	Left *Remnant
@@ -45,16 +56,11 @@ type Survey struct {
 	Hidden *cloud.Error
 	// VMID is Azure's own ID of the machine's VM; empty if it is unknown.
 	VMID string
-	// AnswerLost is true if Azure may have accepted a request of this process whose answer did not come.
-	AnswerLost bool
 	// Removed is true if Azure accepted our deletion of the VM, and no later request may have made another.
 	Removed bool
 
-	// Sought is when the list of the subscription began that was last searched for the VM, and Elsewhere is where it found the VM;
-	// zero if it did not. Candidates is true if a later list has VMs of its name in other groups, which were not looked at.
-	// Unsearched is why there is no list: the identity lacks the right to it; nil if it has it.
-	Sought     time.Time
-	Elsewhere  Elsewhere
+	// Candidates is true if a later list of the subscription than the one that was Sought has VMs of the VM's name in other groups,
+	// which were not looked at. Unsearched is why there is no list: the identity lacks the right to it; nil if it has it.
 	Candidates bool
 	Unsearched *cloud.Error
 	// GroupMissed are the answers that the group does not exist, while the subscription answers.

@@ -25,7 +25,7 @@ type cluster struct {
 	subnets        []subnet
 	balancer, pool string
 	failureDomains []string
-	tags           map[string]string
+	tags           map[string]infrav1.AzureTagValue
 }
 
 type subnet struct {
@@ -48,7 +48,7 @@ func read(object *unstructured.Unstructured) (cluster, error) {
 		location:       r.text("spec", "location"),
 		balancer:       r.text("spec", "networkSpec", "nodeOutboundLB", "name"),
 		pool:           r.text("spec", "networkSpec", "nodeOutboundLB", "backendPool", "name"),
-		tags:           r.texts("spec", "additionalTags"),
+		tags:           r.tags("spec", "additionalTags"),
 		failureDomains: r.domains("status", "failureDomains"),
 	}
 	if c.pool == "" { // as its own defaults are
@@ -219,10 +219,17 @@ func (r *reader) text(fields ...string) string {
 	return text
 }
 
-func (r *reader) texts(fields ...string) map[string]string {
-	texts, _, err := unstructured.NestedStringMap(r.object, fields...)
+func (r *reader) tags(fields ...string) map[string]infrav1.AzureTagValue {
+	texts, found, err := unstructured.NestedStringMap(r.object, fields...)
 	r.check(err, fields)
-	return texts
+	if !found {
+		return nil
+	}
+	tags := map[string]infrav1.AzureTagValue{}
+	for name, value := range texts {
+		tags[name] = infrav1.AzureTagValue(value)
+	}
+	return tags
 }
 
 func (r *reader) objects(fields ...string) []*reader {

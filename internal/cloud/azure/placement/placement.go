@@ -14,46 +14,30 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 )
 
-// Placement is where a VM goes.
-type Placement struct {
-	Cloud infrav1.AzureCloud
-	// Group is the resource group in its subscription.
-	Group    arm.ID
-	Location string
-	// Subnets has the ID of the subnet of each adapter of the spec, or one if the spec has no adapter.
-	Subnets []string
-	// SecurityGroup and RouteTable are the IDs of those of the first subnet, if the AzureCluster names them.
-	SecurityGroup string
-	RouteTable    string
-	// Balancer is the name of the load balancer of the nodes; OutboundPool is the ID of its pool that the node must join to reach
-	// the Internet, and empty if the subnet has a NAT gateway or the AzureCluster has no such pool.
-	Balancer     string
-	OutboundPool string
-	// FailureDomains are those that the AzureCluster offers to machines, in order.
-	FailureDomains []string
-	// Tags are those of the AzureCluster.
-	Tags map[string]string
-}
-
 // Resolve fills in what the spec leaves out. providerID holds over all else, because the VM is there; it is empty for a machine
 // that is not claimed yet. azureCluster is nil if the Cluster has none.
-func Resolve(spec *infrav1.AzureVM, providerID string, azureCluster *unstructured.Unstructured) (Placement, error) {
+func Resolve(
+	spec *infrav1.AzureVM, providerID string, azureCluster *unstructured.Unstructured,
+) (p infrav1.AzurePlacement, err error) {
 	if spec == nil {
-		return Placement{}, refuse("spec.azure is missing: add it to say where and how to make the VM")
+		return p, refuse("spec.azure is missing: add it to say where and how to make the VM")
 	}
 	c, err := read(azureCluster)
 	if err != nil {
-		return Placement{}, err
+		return p, err
 	}
-	p := Placement{Cloud: c.environment, Location: first(spec.Location, c.location)}
-	p.FailureDomains, p.Tags = c.failureDomains, c.tags
-	if p.Group, err = group(spec, providerID, c); err != nil {
-		return Placement{}, err
+	home, err := group(spec, providerID, c)
+	if err != nil {
+		return p, err
+	}
+	p = infrav1.AzurePlacement{
+		Cloud: c.environment, SubscriptionID: home.Subscription, ResourceGroup: home.Group, Location: first(spec.Location, c.location),
+		FailureDomains: c.failureDomains, Tags: c.tags,
 	}
 	if p.Location == "" {
-		return Placement{}, c.lacks("location", "location")
+		return infrav1.AzurePlacement{}, c.lacks("location", "location")
 	}
-	return p, p.connect(spec, c)
+	return p, c.connect(&p, spec)
 }
 
 // Home is the part of a placement that deletion needs. It needs no AzureCluster once the machine is claimed.
@@ -101,7 +85,7 @@ func (c cluster) findable(group string) error {
 }
 
 // connect finds the subnet of each adapter, and what belongs to the first.
-func (p *Placement) connect(spec *infrav1.AzureVM, c cluster) error {
+func (c cluster) connect(p *infrav1.AzurePlacement, spec *infrav1.AzureVM) error {
 	wanted := spec.NetworkInterfaces
 	if len(wanted) == 0 {
 		wanted = []infrav1.AzureNetworkInterface{{}}
@@ -111,23 +95,23 @@ func (p *Placement) connect(spec *infrav1.AzureVM, c cluster) error {
 		if err != nil {
 			return err
 		}
-		p.Subnets = append(p.Subnets, id)
+		p.SubnetIDs = append(p.SubnetIDs, id)
 	}
-	p.inherit(c)
+	c.inherit(p)
 	return nil
 }
 
 // inherit takes over what the AzureCluster has for the first subnet. A pool can only be joined from its own virtual network, and
 // a NAT gateway makes it needless.
-func (p *Placement) inherit(c cluster) {
-	if !strings.EqualFold(p.Group.Subscription, c.subscription) || !c.inNetwork(p.Subnets[0]) {
+func (c cluster) inherit(p *infrav1.AzurePlacement) {
+	if !strings.EqualFold(p.SubscriptionID, c.subscription) || !c.inNetwork(p.SubnetIDs[0]) {
 		return
 	}
-	found := c.subnetOf(p.Subnets[0])
-	p.SecurityGroup, p.RouteTable = found.securityGroup, found.routeTable
-	p.Balancer = c.balancer
+	found := c.subnetOf(p.SubnetIDs[0])
+	p.SecurityGroupID, p.RouteTableID = found.securityGroup, found.routeTable
+	p.LoadBalancerName = c.balancer
 	if c.balancer != "" && !found.natGateway {
-		p.OutboundPool = arm.GroupID(c.subscription, c.group).Pool(c.balancer, c.pool).String()
+		p.OutboundPoolID = arm.GroupID(c.subscription, c.group).Pool(c.balancer, c.pool).String()
 	}
 }
 

@@ -61,23 +61,26 @@ func wholeSpec() *infrav1.AzureVM {
 }
 
 func TestResolve(t *testing.T) {
-	blue := Placement{
-		Cloud: infrav1.AzureChinaCloud, Group: arm.GroupID(blueSubscription, "Blue"), Location: "chinaeast2",
-		Subnets:       []string{blueNetwork + "/virtualNetworks/blue-vnet/subnets/nodes"},
-		SecurityGroup: blueNetwork + "/networkSecurityGroups/node-nsg",
-		RouteTable:    blueNetwork + "/routeTables/routes",
-		Balancer:      "blue",
-		OutboundPool: "/subscriptions/" + blueSubscription +
+	type where = infrav1.AzurePlacement
+	blue := where{
+		Cloud: infrav1.AzureChinaCloud, SubscriptionID: blueSubscription, ResourceGroup: "Blue", Location: "chinaeast2",
+		SubnetIDs:        []string{blueNetwork + "/virtualNetworks/blue-vnet/subnets/nodes"},
+		SecurityGroupID:  blueNetwork + "/networkSecurityGroups/node-nsg",
+		RouteTableID:     blueNetwork + "/routeTables/routes",
+		LoadBalancerName: "blue",
+		OutboundPoolID: "/subscriptions/" + blueSubscription +
 			"/resourceGroups/Blue/providers/Microsoft.Network/loadBalancers/blue/backendAddressPools/out",
 		FailureDomains: []string{"1", "2"},
-		Tags:           map[string]string{"team": "blue"},
+		Tags:           map[string]infrav1.AzureTagValue{"team": "blue"},
 	}
-	but := func(change func(*Placement)) Placement {
+	but := func(change func(*where)) where {
 		p := blue
 		change(&p)
 		return p
 	}
-	none := func(p *Placement) { p.SecurityGroup, p.RouteTable, p.Balancer, p.OutboundPool = "", "", "", "" }
+	none := func(p *where) {
+		p.SecurityGroupID, p.RouteTableID, p.LoadBalancerName, p.OutboundPoolID = "", "", "", ""
+	}
 	adapters := func(subnets ...string) *infrav1.AzureVM {
 		spec := &infrav1.AzureVM{}
 		for _, id := range subnets {
@@ -90,56 +93,56 @@ func TestResolve(t *testing.T) {
 		spec       *infrav1.AzureVM
 		providerID string
 		from       *unstructured.Unstructured
-		want       Placement
+		want       where
 	}{
 		{
 			name: "a spec that says nothing has all from the AzureCluster", spec: &infrav1.AzureVM{},
 			from: blueObject(t, "azurecluster"), want: blue,
 		},
-		{name: "a spec that says all needs no AzureCluster", spec: wholeSpec(), want: Placement{
-			Cloud: infrav1.AzurePublicCloud, Group: arm.GroupID(wholeSpec().SubscriptionID, "own"), Location: "westeurope",
-			Subnets: []string{otherSubnet},
+		{name: "a spec that says all needs no AzureCluster", spec: wholeSpec(), want: where{
+			Cloud: infrav1.AzurePublicCloud, SubscriptionID: wholeSpec().SubscriptionID, ResourceGroup: "own", Location: "westeurope",
+			SubnetIDs: []string{otherSubnet},
 		}},
 		{
 			name: "the spec's group goes before the cluster's, whose pool stays in its own group",
 			spec: &infrav1.AzureVM{ResourceGroup: "mine"}, from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { p.Group.Group = "mine" }),
+			want: but(func(p *where) { p.ResourceGroup = "mine" }),
 		},
 		{
 			name: "the providerID goes before all, because the VM is there", spec: &infrav1.AzureVM{ResourceGroup: "mine"},
 			providerID: arm.ProviderID(arm.GroupID(blueSubscription, "claimed").VM("w")), from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { p.Group.Group = "claimed" }),
+			want: but(func(p *where) { p.ResourceGroup = "claimed" }),
 		},
 		{
 			name: "a VM of another subscription joins no pool", spec: &infrav1.AzureVM{SubscriptionID: wholeSpec().SubscriptionID},
 			from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { none(p); p.Group.Subscription = wholeSpec().SubscriptionID }),
+			want: but(func(p *where) { none(p); p.SubscriptionID = wholeSpec().SubscriptionID }),
 		},
 		{
 			name: "a subnet of another network joins no pool", spec: adapters(otherSubnet), from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} }),
+			want: but(func(p *where) { none(p); p.SubnetIDs = []string{otherSubnet} }),
 		},
 		{
 			name: "nor does one of a network of that name in another group", spec: adapters(namesake),
-			from: blueObject(t, "azurecluster"), want: but(func(p *Placement) { none(p); p.Subnets = []string{namesake} }),
+			from: blueObject(t, "azurecluster"), want: but(func(p *where) { none(p); p.SubnetIDs = []string{namesake} }),
 		},
 		{
 			name: "nor one of another network of the group", spec: adapters(neighbor), from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { none(p); p.Subnets = []string{neighbor} }),
+			want: but(func(p *where) { none(p); p.SubnetIDs = []string{neighbor} }),
 		},
 		{
 			name: "nor any while the cluster's network is not known", spec: adapters(otherSubnet),
 			from: blueWith(t, nil, "spec.networkSpec.vnet"),
-			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} }),
+			want: but(func(p *where) { none(p); p.SubnetIDs = []string{otherSubnet} }),
 		},
 		{
 			name: "a subnet with a NAT gateway joins no pool, whatever the case of its ID",
 			spec: adapters(strings.ToUpper(blueNetwork + "/virtualNetworks/blue-vnet/subnets/more")), from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) {
-				p.Subnets = []string{strings.ToUpper(blueNetwork + "/virtualNetworks/blue-vnet/subnets/more")}
-				p.SecurityGroup = "/subscriptions/" + blueSubscription +
+			want: but(func(p *where) {
+				p.SubnetIDs = []string{strings.ToUpper(blueNetwork + "/virtualNetworks/blue-vnet/subnets/more")}
+				p.SecurityGroupID = "/subscriptions/" + blueSubscription +
 					"/resourceGroups/sec/providers/Microsoft.Network/networkSecurityGroups/x"
-				p.RouteTable, p.OutboundPool = "", ""
+				p.RouteTableID, p.OutboundPoolID = "", ""
 			}),
 		},
 		{
@@ -152,39 +155,39 @@ func TestResolve(t *testing.T) {
 		{
 			name: "a second adapter without a subnet is in the node's", spec: adapters(otherSubnet, ""), from: blueObject(t,
 				"azurecluster"),
-			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet, blue.Subnets[0]} }),
+			want: but(func(p *where) { none(p); p.SubnetIDs = []string{otherSubnet, blue.SubnetIDs[0]} }),
 		},
 		{
 			name: "no subnet of nodes: that of the cluster", spec: &infrav1.AzureVM{},
 			from: blueWith(t, []any{map[string]any{"name": "any", "role": "cluster"}}, "spec.networkSpec.subnets"),
-			want: but(func(p *Placement) {
-				p.Subnets, p.SecurityGroup, p.RouteTable = []string{blueNetwork + "/virtualNetworks/blue-vnet/subnets/any"}, "", ""
+			want: but(func(p *where) {
+				p.SubnetIDs, p.SecurityGroupID, p.RouteTableID = []string{blueNetwork + "/virtualNetworks/blue-vnet/subnets/any"}, "", ""
 			}),
 		},
 		{
 			name: "a pool without a name has that of the defaults", spec: &infrav1.AzureVM{},
 			from: blueWith(t, nil, "spec.networkSpec.nodeOutboundLB.backendPool"),
-			want: but(func(p *Placement) {
-				p.OutboundPool = strings.TrimSuffix(p.OutboundPool, "out") + "blue-outboundBackendPool"
+			want: but(func(p *where) {
+				p.OutboundPoolID = strings.TrimSuffix(p.OutboundPoolID, "out") + "blue-outboundBackendPool"
 			}),
 		},
 		{
 			name: "no balancer, no pool", spec: &infrav1.AzureVM{}, from: blueWith(t, nil, "spec.networkSpec.nodeOutboundLB"),
-			want: but(func(p *Placement) { p.Balancer, p.OutboundPool = "", "" }),
+			want: but(func(p *where) { p.LoadBalancerName, p.OutboundPoolID = "", "" }),
 		},
 		{
 			name: "no environment is the public one", spec: &infrav1.AzureVM{}, from: blueWith(t, nil, "spec.azureEnvironment"),
-			want: but(func(p *Placement) { p.Cloud = infrav1.AzurePublicCloud }),
+			want: but(func(p *where) { p.Cloud = infrav1.AzurePublicCloud }),
 		},
 		{
 			name: "a network in the cluster's group", spec: adapters(otherSubnet), from: blueWith(t, nil,
 				"spec.networkSpec.vnet.resourceGroup"),
-			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} }),
+			want: but(func(p *where) { none(p); p.SubnetIDs = []string{otherSubnet} }),
 		},
 		{
 			name: "failure domains of the later contract", spec: &infrav1.AzureVM{},
 			from: blueWith(t, []any{map[string]any{"name": "3"}, map[string]any{"name": "1"}}, "status.failureDomains"),
-			want: but(func(p *Placement) { p.FailureDomains = []string{"1", "3"} }),
+			want: but(func(p *where) { p.FailureDomains = []string{"1", "3"} }),
 		},
 	} {
 		got, err := Resolve(test.spec, test.providerID, test.from)

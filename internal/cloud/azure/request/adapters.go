@@ -13,10 +13,10 @@ import (
 // Separate reports whether the adapters must be there before the VM, because the cloud wants it so or one has an address of its
 // own: Azure's request for a VM has no place for it.
 func Separate(w Want) bool {
-	return w.Separate || slices.ContainsFunc(w.Machine.Spec.Azure.NetworkInterfaces, hasAddress)
+	return w.Separate || slices.ContainsFunc(w.Machine.Spec.Azure.NetworkInterfaces, func(a infrav1.AzureNetworkInterface) bool {
+		return a.PrivateAddress != ""
+	})
 }
-
-func hasAddress(adapter infrav1.AzureNetworkInterface) bool { return adapter.PrivateAddress != "" }
 
 // adapters are part of the request for the VM: nothing is left of them if it is refused. Separate ones are named.
 func adapters(w Want) *armcompute.NetworkProfile {
@@ -24,7 +24,7 @@ func adapters(w Want) *armcompute.NetworkProfile {
 		return &armcompute.NetworkProfile{NetworkInterfaces: named(w)}
 	}
 	profile := &armcompute.NetworkProfile{NetworkAPIVersion: new(armcompute.NetworkAPIVersionTwoThousandTwentyTwo1101)}
-	for i := range w.Placement.Subnets {
+	for i := range w.Placement.SubnetIDs {
 		profile.NetworkInterfaceConfigurations = append(profile.NetworkInterfaceConfigurations, adapter(w, i))
 	}
 	return profile
@@ -38,7 +38,7 @@ func adapter(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceConfigurat
 		Properties: &armcompute.VirtualMachineNetworkInterfaceConfigurationProperties{
 			Primary:                     new(i == 0),
 			DeleteOption:                new(armcompute.DeleteOptionsDelete),
-			EnableAcceleratedNetworking: new(accelerated(w, wanted)),
+			EnableAcceleratedNetworking: new(Accelerated(w, i)),
 			EnableIPForwarding:          enabled(wanted.IPForwarding),
 			DNSSettings:                 nameServers(wanted.DNSServers),
 			NetworkSecurityGroup:        resource(wanted.NetworkSecurityGroupID),
@@ -63,11 +63,12 @@ func AdapterName(m cloud.Machine, i int) string {
 	return fmt.Sprint(m.Name, "-", i)
 }
 
-func accelerated(w Want, wanted infrav1.AzureNetworkInterface) bool {
-	if wanted.AcceleratedNetworking == "" {
-		return w.Accelerated
+// Accelerated reports whether an adapter has accelerated networking, which not every size has.
+func Accelerated(w Want, i int) bool {
+	if state := wantedAdapter(w.Machine, i).AcceleratedNetworking; state != "" {
+		return state == infrav1.AzureEnabled
 	}
-	return wanted.AcceleratedNetworking == infrav1.AzureEnabled
+	return w.Accelerated
 }
 
 func nameServers(servers []string) *armcompute.VirtualMachineNetworkInterfaceDNSSettingsConfiguration {
@@ -78,38 +79,31 @@ func nameServers(servers []string) *armcompute.VirtualMachineNetworkInterfaceDNS
 }
 
 // addresses of an adapter: its own, and those for pods.
-func addresses(w Want, i int) []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration {
+func addresses(w Want, i int) (configs []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration) {
 	wanted := wantedAdapter(w.Machine, i)
-	configs := []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration{{Name: new(firstAddress), Properties: ownAddress(w, i)}}
-	for n := range int(wanted.SecondaryAddresses) {
+	for n := range 1 + int(wanted.SecondaryAddresses) {
 		configs = append(configs, &armcompute.VirtualMachineNetworkInterfaceIPConfiguration{
-			Name: new(nextAddress(n)),
+			Name: new(addressName(n)),
 			Properties: &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
-				Primary: new(false), Subnet: resource(w.Placement.Subnets[i]),
+				Primary: new(n == 0), Subnet: resource(w.Placement.SubnetIDs[i]),
 				ApplicationSecurityGroups: resources(wanted.ApplicationSecurityGroupIDs),
 			},
 		})
 	}
+	first := configs[0].Properties
+	first.LoadBalancerBackendAddressPools = resources(Pools(w, i))
+	if wanted.PublicIP == infrav1.AzureEnabled {
+		first.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), inlineTags(w))
+	}
 	return configs
 }
 
-// firstAddress and nextAddress are the names of addresses.
-const firstAddress = "first"
-
-func nextAddress(n int) string { return fmt.Sprint("pod-", n+1) }
-
-func ownAddress(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties {
-	wanted := wantedAdapter(w.Machine, i)
-	address := &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
-		Primary:                         new(true),
-		Subnet:                          resource(w.Placement.Subnets[i]),
-		ApplicationSecurityGroups:       resources(wanted.ApplicationSecurityGroupIDs),
-		LoadBalancerBackendAddressPools: resources(Pools(w, i)),
+// addressName is the name of an address: the first is the adapter's own.
+func addressName(n int) string {
+	if n == 0 {
+		return "first"
 	}
-	if wanted.PublicIP == infrav1.AzureEnabled {
-		address.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), inlineTags(w))
-	}
-	return address
+	return fmt.Sprint("pod-", n)
 }
 
 // Pools are those that an adapter joins. The first one also joins the pool through which nodes reach the Internet, unless it has
@@ -117,7 +111,7 @@ func ownAddress(w Want, i int) *armcompute.VirtualMachineNetworkInterfaceIPConfi
 func Pools(w Want, i int) []string {
 	wanted := wantedAdapter(w.Machine, i)
 	pools := slices.Clone(wanted.LoadBalancerPoolIDs)
-	out := w.Placement.OutboundPool
+	out := w.Placement.OutboundPoolID
 	if i == 0 && out != "" && wanted.PublicIP != infrav1.AzureEnabled && !slices.Contains(pools, out) {
 		pools = append(pools, out)
 	}

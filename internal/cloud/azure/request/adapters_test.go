@@ -65,7 +65,7 @@ func TestHasPublic(t *testing.T) {
 // TestPools: a node reaches the Internet through the cluster's pool, or by an address of its own.
 func TestPools(t *testing.T) {
 	w := blueWant()
-	w.Placement.OutboundPool = "out"
+	w.Placement.OutboundPoolID = "out"
 	for name, test := range map[string]struct {
 		adapter infrav1.AzureNetworkInterface
 		want    []string

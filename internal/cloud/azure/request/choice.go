@@ -23,25 +23,15 @@ func Zones(spec *infrav1.AzureVM, failureDomain string) []string {
 
 // Choices are all pairs of sizes and zones in the order in which they are tried: a size in all zones before the next size.
 // Without zones there is one choice for each size.
-func Choices(sizes, zones []string) []Choice {
+func Choices(spec *infrav1.AzureVM, failureDomain string) (choices []Choice) {
+	zones := Zones(spec, failureDomain)
 	if len(zones) == 0 {
 		zones = []string{""}
 	}
-	var choices []Choice
-	for _, size := range sizes {
+	for _, size := range Sizes(spec) {
 		for _, zone := range zones {
 			choices = append(choices, Choice{Size: size, Zone: zone})
 		}
 	}
 	return choices
-}
-
-// Pick is the first choice that is open, and false if all are closed.
-func Pick(choices []Choice, closed func(Choice) bool) (Choice, bool) {
-	for _, c := range choices {
-		if !closed(c) {
-			return c, true
-		}
-	}
-	return Choice{}, false
 }

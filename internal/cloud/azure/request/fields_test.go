@@ -25,8 +25,8 @@ func fullWant(w *Want) {
 		return blueGroup.String() + "/providers/Microsoft." + kind + "/" + name
 	}
 	w.Choice.Zone, w.Accelerated = "2", true
-	w.Placement.OutboundPool = blueGroup.Pool("blue", "out").String()
-	w.Placement.Subnets = append(w.Placement.Subnets, blueGroup.Subnet("net", "storage").String())
+	w.Placement.OutboundPoolID = blueGroup.Pool("blue", "out").String()
+	w.Placement.SubnetIDs = append(w.Placement.SubnetIDs, blueGroup.Subnet("net", "storage").String())
 	set := id("Compute/diskEncryptionSets", "keys")
 	w.Machine.Spec.Azure = &infrav1.AzureVM{
 		Image: infrav1.AzureImage{Marketplace: infrav1.AzureMarketplaceImage{
@@ -250,7 +250,7 @@ func fieldsAt(of any, path []string) any {
 func TestTagsOfMachineGoFirst(t *testing.T) {
 	w := blueWant()
 	w.Machine.Spec.Azure.AdditionalTags = map[string]infrav1.AzureTagValue{"Team": "red"}
-	w.Placement.Tags = map[string]string{"team": "blue", "cost": "1"}
+	w.Placement.Tags = map[string]infrav1.AzureTagValue{"team": "blue", "cost": "1"}
 	want := map[string]string{"Team": "red", "cost": "1"}
 	if diff := cmp.Diff(want, users(w)); diff != "" {
 		t.Error(diff)

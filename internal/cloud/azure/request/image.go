@@ -17,7 +17,7 @@ func Image(w Want) *armcompute.ImageReference {
 	image := w.Machine.Spec.Azure.Image
 	switch {
 	case image.ComputeGallery.Name != "":
-		return &armcompute.ImageReference{ID: new(galleryID(image.ComputeGallery, w.Placement.Group))}
+		return &armcompute.ImageReference{ID: new(galleryID(image.ComputeGallery, w.group()))}
 	case image.CommunityGallery.Name != "":
 		g := image.CommunityGallery
 		return &armcompute.ImageReference{CommunityGalleryImageID: new(

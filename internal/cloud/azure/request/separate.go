@@ -9,9 +9,9 @@ type object = map[string]any
 
 // named are separate adapters in the request for their VM, which removes them when it goes.
 func named(w Want) (refs []*armcompute.NetworkInterfaceReference) {
-	for i := range w.Placement.Subnets {
+	for i := range w.Placement.SubnetIDs {
 		refs = append(refs, &armcompute.NetworkInterfaceReference{
-			ID: new(w.Placement.Group.Adapter(AdapterName(w.Machine, i)).String()),
+			ID: new(w.group().Adapter(AdapterName(w.Machine, i)).String()),
 			Properties: &armcompute.NetworkInterfaceReferenceProperties{
 				Primary: new(i == 0), DeleteOption: new(armcompute.DeleteOptionsDelete),
 			},
@@ -40,29 +40,20 @@ func Adapter(w Want, i int) map[string]any {
 	return object{"location": w.Placement.Location, "tags": tags(w), "properties": properties}
 }
 
-// Accelerated reports whether an adapter has accelerated networking, which not every size has.
-func Accelerated(w Want, i int) bool { return accelerated(w, wantedAdapter(w.Machine, i)) }
-
-func separateAddresses(w Want, i int) []any {
-	wanted, subnet := wantedAdapter(w.Machine, i), object{"id": w.Placement.Subnets[i]}
-	first := object{"primary": true, "subnet": subnet}
-	if wanted.PrivateAddress != "" {
-		first["privateIPAllocationMethod"], first["privateIPAddress"] = "Static", wanted.PrivateAddress
-	}
-	groups := references(wanted.ApplicationSecurityGroupIDs)
-	if len(groups) > 0 {
-		first["applicationSecurityGroups"] = groups
-	}
-	if joined := references(Pools(w, i)); len(joined) > 0 {
-		first["loadBalancerBackendAddressPools"] = joined
-	}
-	configs := []any{object{"name": firstAddress, "properties": first}}
-	for n := range int(wanted.SecondaryAddresses) {
-		next := object{"primary": false, "subnet": subnet}
-		if len(groups) > 0 {
-			next["applicationSecurityGroups"] = groups
+func separateAddresses(w Want, i int) (configs []any) {
+	wanted := wantedAdapter(w.Machine, i)
+	for n := range 1 + int(wanted.SecondaryAddresses) {
+		address := object{"primary": n == 0, "subnet": object{"id": w.Placement.SubnetIDs[i]}}
+		if groups := references(wanted.ApplicationSecurityGroupIDs); len(groups) > 0 {
+			address["applicationSecurityGroups"] = groups
 		}
-		configs = append(configs, object{"name": nextAddress(n), "properties": next})
+		if pools := references(Pools(w, i)); n == 0 && len(pools) > 0 {
+			address["loadBalancerBackendAddressPools"] = pools
+		}
+		if n == 0 && wanted.PrivateAddress != "" {
+			address["privateIPAllocationMethod"], address["privateIPAddress"] = "Static", wanted.PrivateAddress
+		}
+		configs = append(configs, object{"name": addressName(n), "properties": address})
 	}
 	return configs
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
@@ -122,8 +121,8 @@ func simulatorLogin(t *testing.T, c *armsim.Cloud) (*azidentity.ClientSecretCred
 func simulatorWant(size string) Want {
 	w := blueWant()
 	w.Machine.Spec.Azure.Image.ID = armsim.GalleryImage + "/versions/latest"
-	w.Placement.Group = arm.GroupID(armsim.Subscription, armsim.Group)
-	w.Placement.Location, w.Placement.Subnets = armsim.Location, []string{armsim.SubnetID}
+	w.Placement.SubscriptionID, w.Placement.ResourceGroup = armsim.Subscription, armsim.Group
+	w.Placement.Location, w.Placement.SubnetIDs = armsim.Location, []string{armsim.SubnetID}
 	w.Choice, w.UserData, w.Password = Choice{Size: size, Zone: "1"}, make([]byte, MaxUserData), classes+letters[:20]
 	return w
 }
@@ -132,8 +131,8 @@ func simulatorWant(size string) Want {
 func simulatorPut(t *testing.T, credential *azidentity.ClientSecretCredential, options *armclient.ClientOptions, w Want) {
 	t.Helper()
 	client := expect.Got(armclient.NewClient("request", "v0.0.0", credential, options))(t)
-	for i := range w.Placement.Subnets {
-		id := w.Placement.Group.Adapter(AdapterName(w.Machine, i)).String()
+	for i := range w.Placement.SubnetIDs {
+		id := w.group().Adapter(AdapterName(w.Machine, i)).String()
 		request := expect.Got(runtime.NewRequest(t.Context(), http.MethodPut, client.Endpoint()+id+"?api-version=2025-01-01"))(t)
 		expect.OK(t, runtime.MarshalAsJSON(request, Adapter(w, i)))
 		answer, err := client.Pipeline().Do(request)

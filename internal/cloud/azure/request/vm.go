@@ -12,13 +12,12 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
 
 // Want is a VM that is to be made.
 type Want struct {
 	Machine   cloud.Machine
-	Placement placement.Placement
+	Placement infrav1.AzurePlacement
 	Choice    Choice
 	// Accelerated is true if the size has accelerated networking.
 	Accelerated bool
@@ -28,6 +27,11 @@ type Want struct {
 	Untagged bool
 	UserData cloud.UserData
 	Password string
+}
+
+// group is the resource group of the VM.
+func (w Want) group() arm.ID {
+	return arm.GroupID(w.Placement.SubscriptionID, w.Placement.ResourceGroup)
 }
 
 // VM is the body of the request. What the VM is made of has marks or names by which it is found again.
@@ -92,7 +96,7 @@ func users(w Want) map[string]string {
 	}
 	for name, value := range w.Placement.Tags {
 		if !taken[strings.ToLower(name)] {
-			merged[name] = value
+			merged[name] = string(value)
 		}
 	}
 	return merged

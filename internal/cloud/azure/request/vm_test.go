@@ -16,7 +16,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -33,9 +33,10 @@ func blueWant() Want {
 				Image: infrav1.AzureImage{ID: blueGroup.String() + "/providers/Microsoft.Compute/images/ws2022"},
 			}},
 		},
-		Placement: placement.Placement{
-			Group: blueGroup, Location: "westeurope", Tags: map[string]string{"team": "blue"},
-			Subnets: []string{blueGroup.Subnet("net", "nodes").String()},
+		Placement: infrav1.AzurePlacement{
+			SubscriptionID: blueGroup.Subscription, ResourceGroup: blueGroup.Group,
+			Location: "westeurope", Tags: map[string]infrav1.AzureTagValue{"team": "blue"},
+			SubnetIDs: []string{blueGroup.Subnet("net", "nodes").String()},
 		},
 		Choice:   Choice{Size: "Standard_D4s_v5"},
 		UserData: cloud.UserData("#cloud-config\n"),
@@ -48,7 +49,7 @@ func TestBodies(t *testing.T) {
 	fullWant(&full)
 	fullWant(&fixed)
 	fixed.Machine.Spec.Azure.NetworkInterfaces[0].PrivateAddress = "10.1.5.5"
-	pods.Placement.OutboundPool = blueGroup.Pool("blue", "out").String()
+	pods.Placement.OutboundPoolID = blueGroup.Pool("blue", "out").String()
 	pods.Machine.Spec.Azure.NetworkInterfaces = []infrav1.AzureNetworkInterface{{SecondaryAddresses: 2}}
 	for name, body := range map[string]any{
 		"plain": VM(blueWant()), "full": VM(full), "adapter-plain": Adapter(blueWant(), 0), "adapter-full": Adapter(fixed, 0),
@@ -77,7 +78,7 @@ func TestBodies(t *testing.T) {
 // TestOneDeletionRemovesAll: each thing that Azure makes for the VM goes with it, and bears our marks or our name.
 func TestOneDeletionRemovesAll(t *testing.T) {
 	w := blueWant()
-	w.Placement.Subnets = append(w.Placement.Subnets, w.Placement.Subnets[0])
+	w.Placement.SubnetIDs = append(w.Placement.SubnetIDs, w.Placement.SubnetIDs[0])
 	vm := VM(w).Properties
 	if got := *vm.StorageProfile.OSDisk.DeleteOption; got != "Delete" {
 		t.Errorf("the disk has %s", got)
@@ -142,31 +143,18 @@ func TestPassword(t *testing.T) {
 	}
 }
 
+// TestChoices: a size is tried in all zones before the next size.
 func TestChoices(t *testing.T) {
-	small, large := Choice{Size: "D2"}, Choice{Size: "D4"}
-	in := func(c Choice, zone string) Choice { c.Zone = zone; return c }
-	both := []string{"D2", "D4"}
-	for _, test := range []struct {
-		name   string
+	for name, c := range map[string]struct {
 		zones  []string
-		closed []Choice
-		want   Choice
-		ok     bool
+		domain string
+		want   []Choice
 	}{
-		{"no zones", nil, nil, small, true},
-		{"the first zone", []string{"2", "1"}, nil, in(small, "2"), true},
-		{"the next zone before the next size", []string{"2", "1"}, []Choice{in(small, "2")}, in(small, "1"), true},
-		{"the next size", []string{"2", "1"}, []Choice{in(small, "2"), in(small, "1")}, in(large, "2"), true},
-		{"the next size without zones", nil, []Choice{small}, large, true},
-		{"none", nil, []Choice{small, large}, Choice{}, false},
+		"no zones":         {nil, "", []Choice{{"D2", ""}, {"D4", ""}}},
+		"two zones":        {[]string{"2", "1"}, "", []Choice{{"D2", "2"}, {"D2", "1"}, {"D4", "2"}, {"D4", "1"}}},
+		"a failure domain": {[]string{"2", "1"}, "3", []Choice{{"D2", "3"}, {"D4", "3"}}},
 	} {
-		closed := map[Choice]bool{}
-		for _, c := range test.closed {
-			closed[c] = true
-		}
-		got, ok := Pick(Choices(both, test.zones), func(c Choice) bool { return closed[c] })
-		if got != test.want || ok != test.ok {
-			t.Errorf("%s: got %v, %v", test.name, got, ok)
-		}
+		spec := &infrav1.AzureVM{VMSize: "D2", FallbackVMSizes: []string{"D4"}, Zones: c.zones}
+		expect.Same(t, name, c.want, Choices(spec, c.domain))
 	}
 }
