@@ -25,9 +25,9 @@ func TestNeedsAreDocumented(t *testing.T) {
 	expect.Same(t, "the table of docs/networks.md", strings.Join(want, "\n"), table)
 }
 
-// The table before it says what the bootstrap makes for each pair, and when.
+// A table for contributors lists what the bootstrap makes for each pair, and when.
 func TestMakesAreDocumented(t *testing.T) {
-	page := string(expect.Got(os.ReadFile("../../docs/networks.md"))(t))
+	page := string(expect.Got(os.ReadFile("../../docs/contributing/pods.md"))(t))
 	_, table, _ := strings.Cut(page, "| CNI configuration that the bootstrap writes |\n| --- | --- | --- | --- | --- | --- |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var want, got []string
@@ -37,7 +37,7 @@ func TestMakesAreDocumented(t *testing.T) {
 	for line := range strings.SplitSeq(table, "\n") {
 		got = append(got, made(strings.Split(strings.Trim(line, "| "), " | ")))
 	}
-	expect.Same(t, "the first table of docs/networks.md", want, got)
+	expect.Same(t, "the table of networks in docs/contributing/pods.md", want, got)
 }
 
 // makes of a pair: its clouds, the network before the join, the pods' network, the file, and what comes later.

@@ -42,26 +42,24 @@ func addonsCommand(s streams) *cobra.Command {
 		Use:   "addons (-f FILE | --kubernetes-version VERSION --mode MODE --cni CNI)",
 		Short: "print what Windows nodes need of their cluster",
 		Long: `Prints what pods on the pool's nodes need beside the pool:
-  kube-proxy      with Calico the DaemonSet kube-proxy-windows, of the Machine's version; with other CNIs, and with
-                  kubeProxy.run: Service, it is a service of the nodes, and nothing is printed
+  kube-proxy      with Calico the DaemonSet kube-proxy-windows, of the Machine's version; other CNIs, and
+                  kubeProxy.run: Service, have a service of the nodes
   RuntimeClasses  windows-2019, windows-2022, windows-23h2 and windows-2025: a pod with such a runtimeClassName comes to a node
                   of that release and tolerates the pool's taints; with Hyper-V isolation also windows-2022-hyperv and so on
   csi-proxy       with --csi-proxy, the DaemonSet csi-proxy, for CSI drivers that do not run in HostProcess containers, such as
-                  the DaemonSet vsphere-csi-node-windows that the flavor of Cluster API's vSphere provider installs
-What it prints follows from FILE, and from the flags where FILE sets nothing. A flag that contradicts FILE is an error.
---form names one of three forms:
+                  vsphere-csi-node-windows
+It follows from FILE, and from the flags where FILE sets nothing; they must not contradict it. --form is one of
   ClusterResourceSet  for the management cluster, with its ConfigMap. Cluster API applies the objects to each Cluster with the
                       label cluster.x-k8s.io/cluster-name: CLUSTER, and again when they have changed
   Manifests           the objects themselves, for the cluster of the pool
   CalicoSettings      commands that give Calico's operator what it needs before it makes its DaemonSet for Windows. With
                       --kubeconfig or --context, those for what this cluster lacks, and a note if its pools have too few
                       addresses for the pods of a node
-With --images it prints no objects, but the full names of the images in them, of those in spec.containerd of FILE, and of that of
-smoke, one a line and sorted. With --registry each line has two names, the image and its copy, for xargs -n 2 crane copy. A copy
-has the same path as its image, because containerd asks mirrors for that path.
+With --images it prints the full names of the images in the objects, in spec.containerd of FILE and of smoke, one a line and
+sorted. With --registry each line has the image and its copy, for xargs -n 2 crane copy. A copy has the same path as its image,
+because containerd asks mirrors for that path.
 
-FILE must have what plan needs. If it has pools that need different things of which a cluster has one only, choose one with
---machine.`,
+FILE must have what plan needs. If its pools need different things of which a cluster has one only, choose one with --machine.`,
 		Example: `  PROGRAM addons -f cluster.yaml -f pool.yaml
   PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --form Manifests
   PROGRAM addons -f cluster.yaml -f pool.yaml --mode Overlay --cni Calico --form CalicoSettings

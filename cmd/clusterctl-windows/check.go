@@ -50,9 +50,8 @@ func (c *cloudCheck) complete(cmd *cobra.Command) *cobra.Command {
 	cmd.Long += `
 
 FILE must have a Machine and its WindowsMachine and WindowsBootstrapConfig, or a MachineDeployment and its two templates.
---machine is needed only if there are several.
-If FILE does not have the Secret with the login, it is read from a cluster that you name with --context or --kubeconfig. No
-cluster is asked unless you name it.`
+--machine is needed only if there are several. A Secret with the login that FILE does not have is read from the cluster of
+--context or --kubeconfig. No other cluster is asked.`
 	cmd.DisableFlagsInUseLine, cmd.Args, cmd.ValidArgsFunction = true, noArguments, cobra.NoFileCompletions
 	c.files.addTo(cmd)
 	c.cluster.addTo(cmd, "which has the Secret with the login if the files do not")

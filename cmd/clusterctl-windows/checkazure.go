@@ -15,8 +15,8 @@ the rights that are needed, and whether the size fits. It changes nothing in Azu
 machine of this spec cannot be made.
 The login comes from the Secret that identityRef names, or from the AzureClusterIdentity of the machine or of the AzureCluster,
 if FILE has its Secret. For every other identity Azure is asked as this computer, with the variables AZURE_*, its managed
-identity, or who is logged in with az login, and the table shows which. Then nothing from FILE decides which cloud is called: it
-is that of --azure-cloud, or of AZURE_AUTHORITY_HOST, or the public one.
+identity, or who is logged in with az login, as the table shows, and nothing from FILE decides which cloud is called: it is that
+of --azure-cloud, or of AZURE_AUTHORITY_HOST, or the public one.
 What a spec leaves to the AzureCluster is read from that, if FILE has it.`,
 		Example: `  PROGRAM check azure -f pool.yaml
   PROGRAM check azure -f pool.yaml -f secret.yaml -o yaml`,

@@ -27,22 +27,18 @@ func checkLinuxCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "linux [--context NAME]", Short: "list the workloads of a cluster whose pods may come to Windows Nodes",
 		Long: `Reads the Nodes, Deployments, DaemonSets and StatefulSets of a workload cluster, and prints for each workload whether its
-pods stay away from Windows Nodes, are for Windows, or land there and cannot run. For each workload that lands it prints two
-commands: one keeps its pods on Linux, the other marks it as running on both. Use the second only if that is true: it also hides
-the finding, except from the gate that makes no Windows VM before cluster DNS stays on Linux. Other findings are Windows Nodes
-with no kube-proxy, two, or one of a wrong version, and whether the policies exist and act by which the API server itself keeps
-pods on Linux: that is tried by dry runs, if you may create configmaps in kube-system. Nothing is changed.
-Of a cluster with Calico it compares how many pods a Windows Node takes with how many addresses Calico's pools have for them.
-The exit code is 1 if something lands, or if a kube-proxy is wrong.
-Before there is a Windows Node, the verdicts are for a first one with the default taint: run it before you add a pool.
-From Kubernetes 1.36 on, the API server adds the nodeSelector kubernetes.io/os: linux to workloads that select nothing, and either
-tolerate every taint or are in kube-system: when somebody makes them, or changes their pod template. The policy itself restarts no
-pod. The line "next changes" lists the workloads that are there and will get the nodeSelector; run this before the first Windows
-machine. The annotation capwin.io/runs-on: both on a workload leaves it as it is, and capwin.io/linux-policy: warn on the Cluster
-all of them.
-Without --kubeconfig and --context, the cluster of your current context is read. It is the workload cluster itself; or, with
---cluster, the management cluster that has the Cluster. Then the configs of its Windows machines are known, too: which labels and
-taints the Nodes will have that do not exist yet, and whether a Windows Node is to have a kube-proxy. You need the right to list
+pods stay away from Windows Nodes, are for Windows, or land there and cannot run. For one that lands it prints two commands: one
+keeps its pods on Linux, the other marks it as running on both. Use the second only if that is true: it also hides the finding,
+except from the gate that makes no Windows VM before cluster DNS stays on Linux. Other findings: a Windows Node has no kube-proxy,
+two, or one of a wrong version; the policies that keep pods on Linux are missing or do not act, which dry runs show if you may
+create configmaps in kube-system; Calico's pools have too few addresses for the pods of a Windows Node.
+It changes nothing. The exit code is 1 if something lands, or if a kube-proxy is wrong.
+Before there is a Windows Node, the verdicts are for a first one with the default taint. From Kubernetes 1.36 on, "next changes"
+lists the workloads that the policies will give the nodeSelector kubernetes.io/os: linux when somebody changes their pod template:
+those that select nothing, and either tolerate every taint or are in kube-system. The annotation capwin.io/runs-on: both leaves a
+workload as it is, and capwin.io/linux-policy: warn on the Cluster all of them.
+The cluster is that of --kubeconfig, --context or your current context: the workload cluster; or, with --cluster, the management
+cluster that has the Cluster, by which labels, taints and kube-proxy of Nodes to come count, too. You need the right to list
 Nodes, daemonsets, deployments and statefulsets.`,
 		Example: `  PROGRAM check linux --kubeconfig prod.kubeconfig
   PROGRAM check linux -o json

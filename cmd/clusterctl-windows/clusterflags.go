@@ -38,7 +38,7 @@ func (f *clusterFlags) addTo(cmd *cobra.Command, purpose string) {
 func (f *clusterFlags) addClusterTo(cmd *cobra.Command, kind, purpose string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the address of a "+kind+" cluster, "+purpose)
-	flags.StringVar(&f.context, "context", "", "`NAME` of a context of your kubeconfig, "+purpose)
+	flags.StringVar(&f.context, "context", "", "`NAME` of a context of your kubeconfig, for the same")
 	completes(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return f.contexts(), cobra.ShellCompDirectiveNoFileComp
 	})

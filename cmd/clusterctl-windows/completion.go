@@ -24,14 +24,14 @@ func completionCommand(s streams) *cobra.Command {
 	names := slices.Sorted(maps.Keys(shells))
 	return &cobra.Command{
 		Use: "completion bash|fish|powershell|zsh", Short: "print the script that completes commands and flags in a shell",
-		Long: `Prints a script that has a shell complete the arguments of the program clusterctl-windows, or of kubectl-capwin if it was
-called by that name. The script for bash needs the package bash-completion.
+		Long: `Prints a script that has a shell complete the arguments of clusterctl-windows, or of kubectl-capwin if it was called by
+that name. The script for bash needs the package bash-completion.
   bash        source <(clusterctl-windows completion bash), in ~/.bashrc
   zsh         source <(clusterctl-windows completion zsh), in ~/.zshrc after compinit
   fish        clusterctl-windows completion fish | source, in ~/.config/fish/config.fish
   PowerShell  clusterctl-windows completion powershell | Out-String | Invoke-Expression, in $PROFILE
-kubectl completes "kubectl capwin" by itself if this program is also in your PATH as kubectl_complete-capwin. clusterctl hands no
-completion to its plugins: write clusterctl-windows, with a hyphen, to have it.`,
+kubectl completes "kubectl capwin" by itself if this program is in your PATH as kubectl_complete-capwin, too. clusterctl hands no
+completion to its plugins: write clusterctl-windows, with a hyphen.`,
 		Example:               "  PROGRAM completion bash",
 		DisableFlagsInUseLine: true, ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {

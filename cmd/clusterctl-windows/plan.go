@@ -21,15 +21,13 @@ import (
 const aboutFiles = `
 
 FILE must have the Cluster, and either the Machine with its WindowsMachine and WindowsBootstrapConfig, or a MachineDeployment
-with its two templates. NAME is then any name that begins with that of the MachineDeployment. A Cluster with a topology is
-expanded as Cluster API does, if FILE has its ClusterClass and the templates of that, as clusterctl generate cluster --flavor
-windows prints them. All objects of this provider and of Cluster API in FILE are checked, also those that the machine does not
-need.
+with its two templates, for which NAME is any name that begins with its own. A Cluster with a topology is expanded as Cluster API
+does, if FILE has its ClusterClass and the templates of that, as clusterctl generate cluster --flavor windows prints them. All
+objects of this provider and of Cluster API in FILE are checked.
 The files in git are enough: placeholders stand for UIDs, the endpoint of the API server, the cluster's CA and the bootstrap
-token if FILE does not have them, and one note lists them. A missing Secret or ConfigMap that the config refers to has a note of
-its own.
-To see the real values, add the objects that have them: the CA is in Secret CLUSTER-ca (leave out its tls.key, the private key),
-the token in the machine's bootstrap Secret or in a Secret of type bootstrap.kubernetes.io/token.`
+token, and notes list them, and each Secret or ConfigMap that is missing. To see the real values, add the objects that have them:
+the CA is in Secret CLUSTER-ca (leave out its tls.key, the private key), the token in the machine's bootstrap Secret or in a
+Secret of type bootstrap.kubernetes.io/token.`
 
 func planCommand(s streams) *cobra.Command {
 	var files fileFlags
@@ -38,10 +36,9 @@ func planCommand(s streams) *cobra.Command {
 		Use: "plan -f FILE [--machine NAME] [--diff OLD]", Short: "print what a guest would do, step by step",
 		Long: `Prints a summary of the node and of what it waits for, and then the plan of the machine's guest: its phases and steps,
 what each step changes, and the reason it fails with. Secrets are masked.
-With --diff, it compares FILE with OLD, an earlier version of it, for the review of a change: for each pool, or for that of
-NAME, it prints whether Cluster API replaces its machines, and what of a node changes: fields, steps, and lines of files. OLD
-must have all that FILE must have; git show main:pool.yaml > old.yaml writes an earlier version. The exit code is 0 whether
-something differs or not.` +
+With --diff, it compares FILE with OLD, an earlier version of it: for each pool, or for that of NAME, it prints whether Cluster
+API replaces its machines, and what of a node changes: fields, steps, and lines of files. OLD must have all that FILE must have;
+git show main:pool.yaml > old.yaml writes one. The exit code is 0 whether something differs or not.` +
 			aboutFiles,
 		Example: "  PROGRAM plan -f cluster.yaml -f pool.yaml --machine prod-windows-1\n" +
 			"  PROGRAM plan -f cluster.yaml -f pool.yaml --diff cluster.yaml --diff old.yaml",

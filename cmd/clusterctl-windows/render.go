@@ -18,15 +18,13 @@ func renderCommand(s streams) *cobra.Command {
 	var showSecrets bool
 	cmd := &cobra.Command{
 		Use: "render -f FILE [--machine NAME] -o DIR", Short: "write the files that a guest would get",
-		Long: `Writes the files that the machine's guest would get to DIR, replacing those of an earlier call:
+		Long: `Writes the files that the machine's guest would get to DIR, replacing those of an earlier call, all or none:
   userdata   what cloudbase-init runs; with --show-secrets, the exact bytes
   metadata   on vSphere, the exact bytes that give the computer its name
   node.json  the plan in userdata, indented for reading and comparing
-Wherever a Secret has a value, userdata and node.json have a placeholder; --show-secrets writes the value. Certificates and
-the address of the API server are always shown.
+Values of Secrets are placeholders without --show-secrets. Certificates and the address of the API server are always shown.
 If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note compares them with what
-this release would render.
-Ctrl-C leaves DIR as it was: all files are replaced, or none.` + aboutFiles,
+this release would render.` + aboutFiles,
 		Example:               "  PROGRAM render -f cluster.yaml -f pool.yaml --machine prod-windows-1 -o rendered",
 		DisableFlagsInUseLine: true, Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -33,17 +33,15 @@ func smokeCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "smoke --kubeconfig FILE", Short: "try what pods on Windows nodes need of a workload cluster",
 		Long: `Starts pods on a Linux Node and on one Windows Node of each build of Windows, and tries by TCP: from a Linux pod to a
-Windows pod, its Service and its NodePort; from the Windows node itself to the pod and its Service; from a Windows pod to a Linux
-pod, its Service and its name, and to a server outside of the cluster. Then it asks the node's kubelet for exec, logs and metrics.
-A new CNI or kube-proxy may need some time: each test is retried twice, for at most two minutes. The exit code is 1 if one fails,
-and the table names where to look.
-The pods are of the image agnhost of the Kubernetes project, which Windows nodes pull for minutes the first time. Where nodes do
-not reach registry.k8s.io, copy it with all of its platforms, and name the copy with --registry and --tag.
-All of it is made in a namespace capwin-smoke-XXXXX, which is removed in the end, and by Ctrl-C too; press that twice, and the
-namespace stays. Its pods run at the Pod Security level privileged, because one runs on the Windows node itself (HostProcess).
-Linux pods run on the control plane if no other Linux Node takes them. You need the rights to list Nodes and namespaces, to make
-and delete namespaces, to make Services and pods in a new namespace, to read the pods, their logs and events, to exec in them, and
-to get nodes/proxy; the rights of cluster-admin do.`,
+Windows pod, its Service and its NodePort; from the Windows node to the pod and its Service; from a Windows pod to a Linux pod,
+its Service and its name, and to a server outside of the cluster. Then it asks the node's kubelet for exec, logs and metrics. Each
+test is retried twice, for at most two minutes. The exit code is 1 if one fails, and the table names where to look.
+Windows nodes pull the Kubernetes project's image agnhost for minutes the first time. Where nodes do not reach registry.k8s.io,
+copy it with all of its platforms, and name the copy with --registry and --tag.
+All is in a namespace capwin-smoke-XXXXX, which is removed in the end, and at Ctrl-C; press that twice, and the namespace stays.
+Its Pod Security level is privileged, for a HostProcess pod. Linux pods run on the control plane if no other Linux Node takes
+them. You need the rights to list Nodes and namespaces, to make and delete namespaces, to make Services and pods in a new
+namespace, to read the pods, their logs and events, to exec in them, and to get nodes/proxy; the rights of cluster-admin do.`,
 		Example: `  PROGRAM smoke --kubeconfig prod.kubeconfig
   PROGRAM smoke --context prod --node prod-windows-x7k2p --outwards none -o json
   PROGRAM smoke --context prod --registry registry.example.com/mirror/e2e-test-images --outwards proxy.example.com:3128`,

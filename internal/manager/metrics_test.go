@@ -82,7 +82,7 @@ func wire(t *testing.T) {
 func TestMetricsPage(t *testing.T) {
 	page := string(expect.Got(os.ReadFile("../../" + metricsPage))(t))
 	listed := map[string][]string{}
-	rows := regexp.MustCompile("(?m)^\\| `(capwin_[a-z_]+)` \\| ([^|]*)\\| [^|]+ \\| [^|]+ \\|$")
+	rows := regexp.MustCompile("(?m)^\\| `(capwin_[a-z_]+)` \\| ([^|]*)\\| [^|]+ \\|$")
 	for _, row := range rows.FindAllStringSubmatch(page, -1) {
 		labels := []string{}
 		for _, label := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[2], -1) {

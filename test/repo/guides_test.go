@@ -3,6 +3,7 @@ package repo
 import (
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,42 +16,64 @@ import (
 
 var codeOfCell = regexp.MustCompile("`([^`]+)`")
 
-// Each item that an image must have names steps of the plan that check it, and reasons of the page of conditions.
+// Each item that an image must have names a reason of the page of conditions, and the steps of the plan that check it are listed
+// by that. Of a guest that is silent there is no step.
 func TestImageItemsAreChecked(t *testing.T) {
-	steps, reasons := stepsOfPlans(t), firstColumn(t, conditionsPage)
-	rows := 0
-	content := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "images.md")))(t))
-	_, items, _ := strings.Cut(content, "\n## What it must have\n")
-	items, _, _ = strings.Cut(items, "\n## ")
-	for _, row := range rowsOf(items) {
-		rows++
-		for _, found := range codeOfCell.FindAllStringSubmatch(row[1], -1) {
-			if !steps[found[1]] {
-				t.Errorf("docs/images.md: no plan has a step %s, which is to check: %s", found[1], row[0])
-			}
+	steps, reasons, checks := stepsOfPlans(t), firstColumn(t, conditionsPage), imageChecks(t)
+	used := map[string]bool{"GuestSilent": true}
+	items := rowsOf(pageSection(t, "docs/images.md", "What it must have"))
+	for _, row := range items {
+		named := codeOfCell.FindAllStringSubmatch(row[1], -1)
+		if len(named) == 0 {
+			t.Errorf("docs/images.md names no reason: %s", row[0])
 		}
-		if !strings.Contains(row[1], "`") && !strings.HasPrefix(row[1], "none: ") {
-			t.Errorf("docs/images.md names neither a step nor why there is none: %s", row[0])
-		}
-		for _, found := range codeOfCell.FindAllStringSubmatch(row[2], -1) {
-			if !slices.Contains(reasons, found[1]) {
+		for _, found := range named {
+			if used[found[1]] = true; !slices.Contains(reasons, found[1]) {
 				t.Errorf("docs/images.md: %s is no reason of %s", found[1], conditionsPage)
+			}
+			if len(checks[found[1]]) == 0 && found[1] != "GuestSilent" {
+				t.Errorf("%s names no step that ends with %s", imageStepsPage, found[1])
 			}
 		}
 	}
-	if rows < 12 {
-		t.Errorf("docs/images.md has %d items, want all that a node needs", rows)
+	for reason, named := range checks {
+		if !used[reason] {
+			t.Errorf("%s: no item of docs/images.md has the reason %s", imageStepsPage, reason)
+		}
+		for _, step := range named {
+			if !steps[step] {
+				t.Errorf("%s: no plan has a step %s, which is to end with %s", imageStepsPage, step, reason)
+			}
+		}
+	}
+	if len(items) < 12 {
+		t.Errorf("docs/images.md has %d items, want all that a node needs", len(items))
 	}
 }
 
 // What the plan checks of an image has its row: these are the steps that change nothing before the container runtime starts.
 func TestImageChecksAreDocumented(t *testing.T) {
-	content := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "images.md")))(t))
+	listed := slices.Concat(slices.Collect(maps.Values(imageChecks(t)))...)
 	for _, step := range stepsOf(t, filepath.Join(root, "bootstrap", "testdata", "golden", "vsphere.json")) {
-		if (step.Do == "fact" || step.Do == "check") && step.phase == "prepare" && !strings.Contains(content, "`"+step.Name+"`") {
-			t.Errorf("docs/images.md lacks the step %s, which checks the image", step.Name)
+		if (step.Do == "fact" || step.Do == "check") && step.phase == "prepare" && !slices.Contains(listed, step.Name) {
+			t.Errorf("%s lacks the step %s, which checks the image", imageStepsPage, step.Name)
 		}
 	}
+}
+
+const imageStepsPage = "docs/contributing/windows-review.md"
+
+// imageChecks are the steps that check an image, by the reason with which they fail.
+func imageChecks(t *testing.T) map[string][]string {
+	t.Helper()
+	checks := map[string][]string{}
+	for _, row := range rowsOf(pageSection(t, imageStepsPage, "Which steps check the image")) {
+		for _, found := range codeOfCell.FindAllStringSubmatch(row[1], -1) {
+			reason := strings.Trim(row[0], "`")
+			checks[reason] = append(checks[reason], found[1])
+		}
+	}
+	return checks
 }
 
 type planStep struct {

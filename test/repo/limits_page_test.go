@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,8 @@ func TestLimitsPage(t *testing.T) {
 	if len(rows) == 0 || len(rows) > 20 {
 		t.Errorf("%s has %d rows, want at most 20", page, len(rows))
 	}
-	reasons, fields, theirs := firstColumn(t, conditionsPage), fieldsOfOurs(t), firstColumn(t, "docs/names.md")
+	reasons, fields := firstColumn(t, conditionsPage), fieldsOfOurs(t)
+	theirs := slices.Collect(maps.Keys(fieldsOfTheirs(t)))
 	for _, row := range rows {
 		if len(row) != 2 || slices.Contains(row, "") {
 			t.Errorf("%s: a row says what is not there, and what is instead: %v", page, row)
@@ -38,12 +40,7 @@ func TestLimitsPage(t *testing.T) {
 // A field of another provider that the page calls missing is missing in names.md, too, or has a substitute there that the page
 // names.
 func TestLimitsAreThoseOfNames(t *testing.T) {
-	ours := map[string][]string{} // several providers may have a field of one name
-	for _, row := range tableRows(t, "docs/names.md") {
-		name := strings.Trim(row[0], "`")
-		ours[name] = append(ours[name], row[1])
-	}
-	lacking := 0
+	ours, lacking := fieldsOfTheirs(t), 0
 	for _, row := range tableRows(t, "docs/limits.md") {
 		for _, found := range codeOfCell.FindAllStringSubmatch(row[0], -1) {
 			here, isTheirs := ours[found[1]]
@@ -60,6 +57,23 @@ func TestLimitsAreThoseOfNames(t *testing.T) {
 	if lacking < 10 {
 		t.Errorf("docs/limits.md has %d fields of other providers", lacking)
 	}
+}
+
+// fieldsOfTheirs are the fields of docs/names.md, with what is here for them: several providers may have a field of one name. A
+// table of two columns has those that are not needed.
+func fieldsOfTheirs(t *testing.T) map[string][]string {
+	t.Helper()
+	theirs := map[string][]string{}
+	for _, row := range tableRows(t, "docs/names.md") {
+		here := "-"
+		if len(row) > 2 {
+			here = row[1]
+		}
+		for _, found := range codeOfCell.FindAllStringSubmatch(row[0], -1) {
+			theirs[found[1]] = append(theirs[found[1]], here)
+		}
+	}
+	return theirs
 }
 
 // fieldsOfOurs are the paths of all fields of our machines and configs, below spec and with it, and those of their status.

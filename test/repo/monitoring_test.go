@@ -237,10 +237,7 @@ func stateSchemas(t *testing.T) map[string]apiextensionsv1.JSONSchemaProps {
 func stateListed(t *testing.T) map[string][]string {
 	t.Helper()
 	listed := map[string][]string{}
-	for _, row := range tableRows(t, "docs/metrics.md") {
-		if len(row) != 2 {
-			continue // of the other table
-		}
+	for _, row := range rowsOf(pageSection(t, "docs/metrics.md", "Which machine it is: kube-state-metrics")) {
 		labels := []string{}
 		for label := range strings.SplitSeq(row[1], ", ") {
 			if label != "" {

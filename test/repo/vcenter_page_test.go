@@ -17,20 +17,19 @@ import (
 // of internal/cloud/vsphere carries the commands out, and compares them with what machines use.
 func TestVCenterPrivileges(t *testing.T) {
 	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
-	shown, labels := map[string][]string{}, map[string]string{}
+	labels := map[string]string{}
 	for role, kinds := range map[string][]string{
 		"capwin-machines": {privileges.Folder, privileges.VM},
 		"capwin-places":   {privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks},
 	} {
-		_, table, _ := strings.Cut(page, "\n**"+role+"** ")
-		_, table, _ = strings.Cut(table, "\n|")
-		table, _, _ = strings.Cut("\n|"+table, "\n\n")
-		for _, row := range rowsOf(table) {
-			shown[role] = append(shown[role], strings.Join([]string{row[0], row[2], row[3], row[4]}, " | "))
+		_, tables, _ := strings.Cut(page, "\n**"+role+"** ")
+		tables, _, _ = strings.Cut(tables, "\n**")
+		shown := needsShown(tables)
+		for _, row := range rowsOf(tables) {
 			labels[row[0]] = cmp.Or(labels[row[0]], row[1])
 			expect.Same(t, "the words of the vSphere Client for "+row[0], labels[row[0]], row[1])
 		}
-		expect.Same(t, "table of "+role, privilegesListed(kinds), slices.Sorted(slices.Values(shown[role])))
+		expect.Same(t, "tables of "+role, privilegesListed(kinds), shown)
 		_, command, _ := strings.Cut(page, "govc role.create "+role+" ")
 		command, _, _ = strings.Cut(command, "\ngovc ")
 		words := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
@@ -44,14 +43,19 @@ func TestLinuxPrivileges(t *testing.T) {
 	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
 	_, section, _ := strings.Cut(page, "\n## For the Linux machines\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	var shown []string
-	for _, row := range rowsOf(section) {
-		shown = append(shown, strings.Join([]string{row[0], row[2], row[3], row[4]}, " | "))
-	}
 	kinds := []string{
 		privileges.Folder, privileges.VM, privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks,
 	}
-	expect.Same(t, "table of the Linux machines", needsListed(vcenter.LinuxNeeds, kinds), slices.Sorted(slices.Values(shown)))
+	_, without, _ := strings.Cut(section, "without `")
+	without, _, _ = strings.Cut(without, "`")
+	shown := needsShown(section)
+	for _, need := range privileges.Needs {
+		if need.When = ""; need.Privilege != without {
+			shown = append(shown, needsListed([]privileges.Need{need}, kinds)...)
+		}
+	}
+	slices.Sort(shown)
+	expect.Same(t, "what the Linux machines need", needsListed(vcenter.LinuxNeeds, kinds), shown)
 	_, command, _ := strings.Cut(section, "govc role.create capwin-linux ")
 	command, _, _ = strings.Cut(command, "\ngovc ")
 	both := slices.Concat(privileges.Of(kinds[:2]...), vcenter.LinuxPrivileges(kinds[:2]...))
@@ -59,6 +63,32 @@ func TestLinuxPrivileges(t *testing.T) {
 	expect.Same(t, "command for both", slices.Compact(both), strings.Fields(strings.ReplaceAll(command, "\\\n", " ")))
 	given := layoutCommands(section)
 	expect.Same(t, "places", []string{"capwin-linux yes", "capwin-places no"}, given)
+}
+
+// needsShown are the rows of tables, in the form of needsListed. One with the column Call is of the VM, where all is always
+// needed; the others are of CloneVM_Task, on the folder if they do not name another object.
+func needsShown(tables string) (all []string) {
+	const byClone = "`CloneVM_Task`"
+	head := ""
+	for line := range strings.Lines(tables) {
+		if strings.HasPrefix(line, "| Privilege ") {
+			head = line
+		}
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		row := cells(strings.TrimSpace(line))
+		need := []string{row[0], byClone, privileges.Folder, row[len(row)-1]}
+		switch {
+		case strings.Contains(head, " Call "):
+			need = []string{row[0], row[2], privileges.VM, "always"}
+		case strings.Contains(head, " On "):
+			need[2] = row[2]
+		}
+		all = append(all, strings.Join(need, " | "))
+	}
+	slices.Sort(all)
+	return all
 }
 
 func privilegesListed(kinds []string) []string { return needsListed(privileges.Needs, kinds) }

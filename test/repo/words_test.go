@@ -18,6 +18,9 @@ var wordsAt = flag.String("words.at", "", "the commit whose words of the users' 
 // pageRow is a row of the README's table of pages.
 var pageRow = regexp.MustCompile(`(?m)^\| (\w+) \| (.*) \|$`)
 
+// mostWords is how many words the pages for users may have. Who shortens a page lowers it.
+const mostWords = 47_954
+
 // pagesOfTable are the pages that the README lists. This is the one list of them: all rows but the last are for users.
 func pagesOfTable(t *testing.T) (users, contributors []string) {
 	t.Helper()
@@ -57,8 +60,8 @@ func TestReadmeListsThePages(t *testing.T) {
 	}
 }
 
-// TestWordsOfUsersPages prints how much a user has to read: make words. A page that the commit does not have counts as nothing
-// there.
+// TestWordsOfUsersPages prints how much a user has to read: make words. It does not grow. A page that the commit does not have
+// counts as nothing there.
 func TestWordsOfUsersPages(t *testing.T) {
 	users, _ := pagesOfTable(t)
 	var there []string
@@ -75,6 +78,10 @@ func TestWordsOfUsersPages(t *testing.T) {
 		t.Logf("%6d  %6d at %q  %s", words, before, *wordsAt, page)
 	}
 	t.Logf("%6d  %6d at %q  all %d pages for users", now, then, *wordsAt, len(users))
+	if now > mostWords {
+		t.Errorf("the pages for users have %d words, want at most %d: link to what another page has, and move what is for "+
+			"contributors to docs/contributing", now, mostWords)
+	}
 }
 
 func git(t *testing.T, args ...string) string {

@@ -107,10 +107,29 @@ func TestNamesPage(t *testing.T) {
 	shown := map[theirName]bool{}
 	for _, kind := range theirKinds {
 		page += "\n## " + kind.heading + "\n\n| Theirs | Here | What differs |\n| --- | --- | --- |\n"
+		var rows []theirName
+		fields := map[theirName][]string{}
 		for field := range strings.FieldsSeq(kind.fields) {
 			row := kind.row(t, field)
-			page += row.cells(field)
 			shown[row] = true
+			if row == (theirName{kind.of, kind.roots[0] + field, ""}) {
+				row = theirName{note: "the same name, below `" + strings.TrimSuffix(kind.roots[0], ".") + "`"}
+			}
+			if len(fields[row]) == 0 {
+				rows = append(rows, row)
+			}
+			fields[row] = append(fields[row], "`"+field+"`")
+		}
+		needless := ""
+		for _, row := range rows {
+			if names := strings.Join(fields[row], ", "); row.field == "" && row.provider != "" {
+				needless += "| " + names + " | " + row.note + " |\n"
+			} else {
+				page += row.cells(names)
+			}
+		}
+		if needless != "" {
+			page += "\n| Not needed here | Why |\n| --- | --- |\n" + needless
 		}
 	}
 	for ours, table := range theirNames {
@@ -151,12 +170,12 @@ func there(structural *structuralschema.Structural, path string) bool {
 	return schemaAt(structural, "spec."+strings.ReplaceAll(path, "[]", "[0]")) != nil
 }
 
-func (t theirName) cells(field string) string {
-	here := "-"
-	if t.field != "" {
-		here = "`" + t.field + "`"
+// cells is the row of fields for which the same is here. Only what has the same name has no provider.
+func (t theirName) cells(fields string) string {
+	if t.provider == "" {
+		return "| " + fields + " | " + t.note + " | |\n"
 	}
-	return "| `" + field + "` | " + here + " | " + t.note + " |\n"
+	return "| " + fields + " | `" + t.field + "` | " + t.note + " |\n"
 }
 
 // Every field of a KubeadmConfig of the Cluster API in go.mod is on the page.

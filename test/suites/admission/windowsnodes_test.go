@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -25,10 +24,6 @@ func TestExamplesOfWindowsNodes(t *testing.T) {
 	for _, example := range pages.YAML(t, windowsNodesPage) {
 		made := &unstructured.Unstructured{Object: parse(example)}
 		kinds[made.GetKind()]++
-		if made.GetKind() == "MachineHealthCheck" { // its CRD is Cluster API's
-			expect.OK(t, yaml.UnmarshalStrict([]byte(example), &clusterv1.MachineHealthCheck{}))
-			continue
-		}
 		if made.GetKind() != "RuntimeClass" {
 			made.SetNamespace(metav1.NamespaceDefault)
 		}
@@ -38,7 +33,7 @@ func TestExamplesOfWindowsNodes(t *testing.T) {
 		}
 	}
 	expect.Same(t, "kinds of the examples", map[string]int{
-		"Pod": 3, "RuntimeClass": 1, "WindowsBootstrapConfigTemplate": 1, "MachineHealthCheck": 1,
+		"Pod": 2, "RuntimeClass": 1,
 	}, kinds)
 }
 

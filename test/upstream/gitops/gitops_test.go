@@ -1,4 +1,4 @@
-// Package gitops evaluates the health checks of docs/day-two.md as Argo CD and Flux do. It is a module of its own, because
+// Package gitops evaluates the health checks of config/gitops as Argo CD and Flux do. It is a module of its own, because
 // nothing else needs the languages of those checks.
 package gitops
 
@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/cel-go/cel"
@@ -89,22 +88,22 @@ func fluxHealth(t *testing.T, current string, object map[string]any) bool {
 	return err == nil && value.Value() == true // without a status there is an error, and Flux asks again
 }
 
-// The health check that docs/day-two.md has for Flux calls a pool healthy when its machines are available and all up to date.
+// checksFolder has the health checks to which docs/day-two.md links.
+var checksFolder = filepath.Join("..", "..", "..", "config", "gitops")
+
+// The health check for Flux calls a pool healthy when its machines are available and all up to date.
 func TestFluxHealthCheck(t *testing.T) {
-	page := string(got(os.ReadFile(filepath.Join("..", "..", "..", "docs", "day-two.md")))(t))
-	_, rest, _ := strings.Cut(page, "For Flux, ")
-	_, rest, _ = strings.Cut(rest, "```yaml\n")
-	text, _, _ := strings.Cut(rest, "```\n")
+	text := got(os.ReadFile(filepath.Join(checksFolder, "flux.yaml")))(t)
 	var kustomization struct {
 		Spec struct {
 			Wait             bool
 			HealthCheckExprs []struct{ APIVersion, Kind, Current string }
 		}
 	}
-	ok(t, yaml.UnmarshalStrict([]byte(text), &kustomization))
+	ok(t, yaml.UnmarshalStrict(text, &kustomization))
 	checks := kustomization.Spec.HealthCheckExprs
 	if len(checks) != 1 || checks[0].APIVersion != clusterv1.GroupVersion.String() || checks[0].Kind != "MachineDeployment" {
-		t.Fatalf("docs/day-two.md has the checks %v", checks)
+		t.Fatalf("flux.yaml has the checks %v", checks)
 	}
 	for name, stage := range poolStages() {
 		if got := fluxHealth(t, checks[0].Current, stage.object(t)); got != stage.healthy {
@@ -113,17 +112,14 @@ func TestFluxHealthCheck(t *testing.T) {
 	}
 }
 
-// The health check that docs/day-two.md has for Argo CD calls a pool healthy in the same stages as that for Flux.
+// The health check for Argo CD calls a pool healthy in the same stages as that for Flux.
 func TestArgoHealthCheck(t *testing.T) {
-	page := string(got(os.ReadFile(filepath.Join("..", "..", "..", "docs", "day-two.md")))(t))
-	_, rest, _ := strings.Cut(page, "For Argo CD, ")
-	_, rest, _ = strings.Cut(rest, "```yaml\n")
-	text, _, _ := strings.Cut(rest, "```\n")
+	text := got(os.ReadFile(filepath.Join(checksFolder, "argocd.yaml")))(t)
 	var configMap struct{ Data map[string]string }
-	ok(t, yaml.UnmarshalStrict([]byte(text), &configMap))
+	ok(t, yaml.UnmarshalStrict(text, &configMap))
 	script := configMap.Data["resource.customizations.health."+clusterv1.GroupVersion.Group+"_MachineDeployment"]
 	if len(configMap.Data) != 1 || script == "" {
-		t.Fatalf("docs/day-two.md has the checks %v", configMap.Data)
+		t.Fatalf("argocd.yaml has the checks %v", configMap.Data)
 	}
 	for name, stage := range poolStages() {
 		want := "Progressing"
