@@ -47,6 +47,6 @@ func (a authority) warnings(now time.Time) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf(
-		"the cluster's CA expired on %s: a node does not trust the API server by it; renew it, or set spec.discovery",
+		"the cluster's CA expired on %s, so no node trusts the API server; renew it, or set spec.discovery",
 		a.expires.UTC().Format(time.DateOnly))}
 }

@@ -68,7 +68,7 @@ func cloudOf(spec infrav1.WindowsMachineSpec) (cloud, error) {
 		return azureCloud, nil
 	}
 	return cloud{}, step.Invalid("WindowsMachine spec",
-		"this release of the bootstrap manager does not know the cloud; upgrade the manager, or use another WindowsMachineTemplate")
+		"this release of the bootstrap manager does not support the cloud; upgrade the manager, or use another WindowsMachineTemplate")
 }
 
 func (c cloud) fits(userData []byte) error {

@@ -41,7 +41,7 @@ var joinDiagnoses = []plan.Diagnosis{
 	{
 		Match:   `could not find a JWS signature|failed to verify JWS signature|Unauthorized|invalid bearer token`,
 		Reason:  step.ReasonTokenRejected,
-		Message: "the cluster does not know the bootstrap token",
+		Message: "the cluster does not accept the bootstrap token",
 	},
 	{
 		Match:   `failed to request the cluster-info|connection refused|i/o timeout|no such host|context deadline exceeded`,

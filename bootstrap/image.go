@@ -35,7 +35,7 @@ func programVersions(n *node) []plan.Step {
 		return &plan.Check{
 			Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch},
 			Test:   plan.Test{Fact: fact, Is: plan.Text(wanted)},
-			Say:    plan.Say("the image has "+program+" ", fact, ", the Machine wants "+wanted),
+			Say:    plan.Say("the image has "+program+" ", fact, ", the Machine needs "+wanted),
 		}
 	}
 	return slices.Concat([]plan.Step{
@@ -67,7 +67,7 @@ func patchVersion(n *node) []plan.Step {
 				When: &plan.Test{Fact: patch, IsNot: plan.Text("")},
 			},
 			Test: plan.Test{Fact: patch, Is: plan.Text(wanted)},
-			Say:  plan.Say("the image has kubelet ", patch, ", the Machine wants "+wanted),
+			Say:  plan.Say("the image has kubelet ", patch, ", the Machine needs "+wanted),
 		},
 	}
 }

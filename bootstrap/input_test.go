@@ -197,7 +197,7 @@ func TestRenderRefuses(t *testing.T) {
 		},
 		{
 			"a cloud of a newer API", "it is no other cloud", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil },
-			"WindowsMachine spec", "does not know the cloud; upgrade the manager",
+			"WindowsMachine spec", "does not support the cloud; upgrade the manager",
 		},
 		{
 			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",

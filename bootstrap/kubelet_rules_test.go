@@ -67,7 +67,7 @@ func TestKubeletRefusals(t *testing.T) {
 			`the kubelet of v1.36 has no flag "vmodul" and would exit; no version from 1.30 to 1.37 has it: correct the name`,
 		},
 		{"of the configuration", args, withArg("event-burst", "5"), "use eventBurst in spec.kubelet.configuration"},
-		{"of Linux", args, withArg("runtime-cgroups", "/x"), "runtime-cgroups has no use on a Windows node; remove it"},
+		{"of Linux", args, withArg("runtime-cgroups", "/x"), "runtime-cgroups has no effect on a Windows node; remove it"},
 		{"twice", args, all(withArg("vmodule", "a=1"), withArg("vmodule", "a=2")), "vmodule is listed twice"},
 		{"one address for all", args, withArg("node-ip", "10.0.0.1"), `value "10.0.0.1" of node-ip is not valid; use 0.0.0.0 or ::`},
 		{"format", args, withArg("logging-format", "xml"), `value "xml" of logging-format is not valid; use text or json`},
@@ -80,8 +80,8 @@ func TestKubeletRefusals(t *testing.T) {
 
 		{"unknown gate", gates, withGate("WinDRS", "Enabled"), `the kubelet of v1.36 has no feature gate "WinDRS" and would not start`},
 		{"unknown in the oldest", gates, at("v1.30.0", withGate("WinDRS", "Enabled")), "the kubelet of v1.30 has no feature gate"},
-		{"gate too new", gates, at("v1.31.0", withGate("WindowsCPUAndMemoryAffinity", "Enabled")), "(it is known in: 1.32 and later)"},
-		{"gate too old", gates, at("v1.36.0", withGate("CloudDualStackNodeIPs", "Enabled")), "(it is known in: 1.30 to 1.31)"},
+		{"gate too new", gates, at("v1.31.0", withGate("WindowsCPUAndMemoryAffinity", "Enabled")), "(it exists in: 1.32 and later)"},
+		{"gate too old", gates, at("v1.36.0", withGate("CloudDualStackNodeIPs", "Enabled")), "(it exists in: 1.30 to 1.31)"},
 		{"locked on", gates, at("v1.34.0", withGate("WinDSR", "Disabled")), "WinDSR cannot be Disabled in v1.34: it is locked"},
 		{
 			"locked in a later version", gates, at("v1.38.0", withGate("CPUManagerPolicyOptions", "Disabled")),
@@ -112,7 +112,7 @@ func TestKubeletRefusals(t *testing.T) {
 			"ClusterTrustBundleProjection is Enabled, but in v1.36 it depends on ClusterTrustBundle, which is off, and the kubelet " +
 				"would not start; set ClusterTrustBundle to Enabled as well, or remove ClusterTrustBundleProjection",
 		},
-		{"gate of 1.37", gates, at("v1.36.3", withGate("DefaultPodSysctls", "Enabled")), "(it is known in: 1.37 and later)"},
+		{"gate of 1.37", gates, at("v1.36.3", withGate("DefaultPodSysctls", "Enabled")), "(it exists in: 1.37 and later)"},
 		{"log elsewhere", logs + ".directory", kubelet(`log: {directory: 'D:\logs'}`), `"D:\\logs" is not a plain path on drive C:`},
 		{"log not in ASCII", logs + ".directory", kubelet(`log: {directory: 'C:\für alle'}`), "is not printable ASCII without percent"},
 		{"log in a variable", logs + ".directory", kubelet(`log: {directory: 'C:\%OS%\a'}`), "use a name such as C:\\logs\\kubelet"},
@@ -150,7 +150,7 @@ func TestKubeletRefusals(t *testing.T) {
 			"cpuManagerPolicy needs the feature gate WindowsCPUAndMemoryAffinity",
 		},
 		{"unknown field", config, withConfig(`{"containerLogMaxSiz": "1Mi"}`), `has no field "containerLogMaxSiz" and would ignore it`},
-		{"field too new", config, at("v1.30.0", withConfig(`{"crashLoopBackOff": {}}`)), "(it is known in: 1.32 and later)"},
+		{"field too new", config, at("v1.30.0", withConfig(`{"crashLoopBackOff": {}}`)), "(it exists in: 1.32 and later)"},
 		{"unknown inner field", config, withConfig(`{"logging": {"levels": 1}}`), `unknown field "logging.levels"`},
 		{
 			"text for a number", config, withConfig(`{"containerLogMaxFiles": "three"}`),

@@ -10,7 +10,7 @@ func TestNetworkRefuses(t *testing.T) {
 	six, four := []string{"fd00:1::/56"}, []string{"10.244.0.0/16"}
 	refuse(t, []mistake{
 		{"odd mode", "network.mode", inNetwork("nat", ""), `"nat" is not valid; use L2Bridge, Overlay, Transparent or None`},
-		{"NAT", "network.mode", inNetwork("NAT", ""), "no other node reaches them, as Kubernetes demands; use Overlay, or L2Bridge"},
+		{"NAT", "network.mode", inNetwork("NAT", ""), "but Kubernetes requires that other nodes reach them; use Overlay, or L2Bridge"},
 		{"no mode", "network.mode", withVNI(4096), `"" is not valid`},
 		{
 			"overlay without CNI", "network.cni", inNetwork("Overlay", ""),
@@ -24,7 +24,7 @@ func TestNetworkRefuses(t *testing.T) {
 		{"AzureCNI on vSphere", "network.cni", inNetwork("L2Bridge", "AzureCNI"), "works on Azure only, and the machine is on vSphere"},
 		{
 			"the tunnel of Azure", "network.mode", inNetwork("L2Tunnel", "AzureCNI", onAzure),
-			"since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use L2Bridge",
+			"since 2024 its azure-vnet makes an L2Bridge in every mode; use L2Bridge",
 		},
 		{"transparent on Azure", "network.mode", inNetwork("Transparent", "Antrea", onAzure), "which Azure drops; use L2Bridge"},
 		{
@@ -57,7 +57,7 @@ func TestNetworkRefuses(t *testing.T) {
 		{"DNS for Calico", "network.clusterDNS", inNetwork("L2Bridge", "Calico", clusterDNS("10.96.0.10")), "has no effect"},
 		{
 			"kube-proxy of Antrea", "network.kubeProxy.run", inNetwork("Transparent", "Antrea", withKubeProxy),
-			"only the CNI knows in mode Transparent; use DaemonSet or None",
+			"which the CNI chooses in mode Transparent; use DaemonSet or None",
 		},
 		{"kube-proxy in no network", "network.kubeProxy.run", inNetwork("None", "", withKubeProxy), "use DaemonSet or None"},
 		{

@@ -109,10 +109,10 @@ func TestWarnings(t *testing.T) {
 		{"the subnet is known", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), []string{"one subnet"}},
 		{"no exceptions in VXLAN", inNetwork("Overlay", "Flannel"), []string{nsx}},
 		{"one subnet", inNetwork("L2Bridge", "Flannel", mine), []string{"all nodes must be in one subnet"}},
-		{"one of two, to Flannel", inNetwork("L2Bridge", "Flannel", mine, twoByDHCP), []string{"one subnet", "may take any adapter"}},
+		{"one of two, to Flannel", inNetwork("L2Bridge", "Flannel", mine, twoByDHCP), []string{"one subnet", "use any free adapter"}},
 		{
 			"one of two, to Calico", inNetwork("L2Bridge", "Calico", onAzureWith("node", "storage")),
-			[]string{block, "needs a route table entry", "may take any adapter"},
+			[]string{block, "needs a route table entry", "may use any free adapter"},
 		},
 		{
 			"one of two, by subnet", inNetwork("L2Bridge", "AzureCNI", mine, onAzureWith("node", "storage")),

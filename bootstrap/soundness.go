@@ -59,7 +59,7 @@ func knownWindows() []plan.Step {
 		&plan.Fact{
 			Common:   sound("windows-server", step.ReasonWindowsNotSupported, nil),
 			Registry: &plan.RegistryText{Key: windowsVersion, ValueName: "InstallationType"}, Match: "^Server.*", Set: "windowsServer",
-			Say: plan.Text("Windows does not say that it is a server; Kubernetes supports Windows Server only"),
+			Say: plan.Text("Windows does not report that it is a server; Kubernetes supports Windows Server only"),
 		},
 	}
 }

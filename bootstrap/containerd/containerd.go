@@ -228,7 +228,7 @@ func (c Containerd) VersionCheck() []plan.Step {
 			When: &plan.Test{Fact: factVersion, AtLeast: plan.Text(mergingContainerd)},
 		},
 		Test: plan.Test{Fact: factVersion, AtLeast: plan.Text(tokenContainerd)},
-		Say: plan.Say("the image has containerd ", factVersion, ", credentials of registries that want tokens, such as "+
+		Say: plan.Say("the image has containerd ", factVersion, ", credentials of registries that require tokens, such as "+
 			"docker.io and Harbor, need "+tokenContainerd+" or later"),
 	})
 }

@@ -70,7 +70,7 @@ func (c Containerd) mustBe(name, fact, wanted, subject string) plan.Step {
 	common.TimeoutSeconds, common.Attempts, common.Optional = 0, 0, len(c.dropIns) > 0
 	return &plan.Check{
 		Common: common, Test: plan.Test{Fact: fact, Is: plan.Text(wanted)},
-		Say: plan.Say("containerd has "+subject+" ", fact, ", the spec wants "+wanted+"; another file in conf.d replaces it"),
+		Say: plan.Say("containerd has "+subject+" ", fact, ", the spec has "+wanted+"; another file in conf.d replaces it"),
 	}
 }
 

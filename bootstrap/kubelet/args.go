@@ -17,11 +17,11 @@ const (
 
 // ownedFlags are flags that we set, each with what the user can do instead.
 var ownedFlags = map[string]string{
-	"bootstrap-kubeconfig":       "the join writes it to a place of its own; remove it",
+	"bootstrap-kubeconfig":       "the join uses its own path; remove it",
 	"cert-dir":                   "the bootstrap protects the folder of the kubelet's keys; remove it",
 	"cgroups-per-qos":            "there are no cgroups on Windows; remove it",
 	"cloud-provider":             "use spec.kubelet.cloudProvider",
-	"config":                     "kubeadm writes it to a place of its own; use spec.kubelet.configuration",
+	"config":                     "kubeadm uses its own path; use spec.kubelet.configuration",
 	"config-dir":                 "use spec.kubelet.configuration",
 	"container-runtime-endpoint": "containerd listens on the same pipe in every image; remove it",
 	"enforce-node-allocatable":   "a kubelet on Windows enforces no reservations; remove it",
@@ -29,7 +29,7 @@ var ownedFlags = map[string]string{
 	"feature-gates":              "use spec.kubelet.featureGates",
 	"hostname-override":          "a node has the name of its computer; remove it",
 	"kube-reserved":              "use spec.reservations.kube",
-	"kubeconfig":                 "the join writes it to a place of its own; remove it",
+	"kubeconfig":                 "the join uses its own path; remove it",
 	"max-pods":                   "use spec.kubelet.maxPods",
 	"node-labels":                "use spec.node.labels",
 	"provider-id":                "it names the VM; remove it",
@@ -140,7 +140,7 @@ func checkArg(name, value string, minor uint64) error {
 			"%s is a field of the kubelet's configuration; use %s in spec.kubelet.configuration", name, field)
 	}
 	if !ok {
-		return step.Invalid(argsField, "%s has no use on a Windows node; remove it", name)
+		return step.Invalid(argsField, "%s has no effect on a Windows node; remove it", name)
 	}
 	if !plainArgument.MatchString(value) {
 		return step.Invalid(argsField,

@@ -56,7 +56,7 @@ func unknownName(line string) string {
 	if minors == "" {
 		return fmt.Sprintf("; no version from 1.%d to 1.%d has it: correct the name, or remove it", firstMinor, lastMinor)
 	}
-	return " (it is known in: " + minors + "); remove it"
+	return " (it exists in: " + minors + "); remove it"
 }
 
 // knownMinors are the versions that know a name, as text: "1.30 to 1.33".

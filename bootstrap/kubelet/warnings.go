@@ -10,7 +10,7 @@ func (k *Kubelet) Warnings() []string {
 	var warnings []string
 	if k.minor > lastMinor {
 		warnings = append(warnings, fmt.Sprintf(
-			"Machine spec.version: %s is newer than v1.%d, the newest version whose kubelet this provider knows; "+
+			"Machine spec.version: %s is newer than v1.%d, the newest version that this provider supports; "+
 				"it is treated like that one",
 			k.version, lastMinor))
 	}

@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// cleanup of the first boot. If only the CNI knows its network, nothing is touched.
+// cleanup of the first boot. If the CNI chooses the name of its network, nothing is touched.
 func (net *Network) cleanup() []plan.Step {
 	if net.hnsNetwork == "" && !net.booted {
 		return nil

@@ -138,6 +138,6 @@ func (net *Network) ownSubnet() []plan.Step {
 			[]plan.Value{plan.Parts(plan.Text("/c:FLANNEL_SUBNET="), plan.FromFact(factPodPrefix), plan.Text("."))},
 			plan.Texts(subnetFile)),
 		Match: `FLANNEL_SUBNET=(\S+)`, Set: "flannelSubnet",
-		Say: plan.Say(subnetFile+" is of another node: its subnet is not in the pod CIDR ", factPodPrefix, ".0/24"),
+		Say: plan.Say(subnetFile+" belongs to another node: its subnet is not in the pod CIDR ", factPodPrefix, ".0/24"),
 	}}
 }

@@ -84,7 +84,7 @@ func (net *Network) nodeAddress() []plan.Step {
 		Common: plan.Common{Name: "node-address", Reason: step.ReasonNetworkNotReady, Attempts: 24},
 		Argv:   plan.Texts("route.exe", "print", "0.0.0.0"),
 		Match:  `\s0[.]0[.]0[.]0\s+0[.]0[.]0[.]0\s+\d+[.]\d+[.]\d+[.]\d+\s+(` + usableAddress + `)\s`, Set: factNodeAddress,
-		Say: plan.Text("Windows has no default route, whose address would be the node's; use spec.kubelet.extraArgs with " +
+		Say: plan.Text("Windows has no default route, from which the node gets its address; use spec.kubelet.extraArgs with " +
 			"node-ip 0.0.0.0 to leave the choice to the kubelet"),
 	}}
 }

@@ -104,8 +104,8 @@ var profiles = []profile{
 
 // otherModes are drivers of HNS that no CNI uses, and why.
 var otherModes = map[bootstrapv1.NetworkMode]string{
-	"L2Tunnel": "L2Tunnel is gone from Azure CNI: since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use L2Bridge",
-	"NAT": "NAT hides pods behind the address of their node, so that no other node reaches them, as Kubernetes demands; " +
+	"L2Tunnel": "Azure CNI no longer has L2Tunnel: since 2024 its azure-vnet makes an L2Bridge in every mode; use L2Bridge",
+	"NAT": "NAT hides pods behind the address of their node, but Kubernetes requires that other nodes reach them; " +
 		"use Overlay, or L2Bridge",
 }
 

@@ -44,7 +44,7 @@ func (net *Network) proxyProgram() []plan.Step {
 		&plan.Check{
 			Common: plan.Common{Name: "kube-proxy-of-image", Reason: step.ReasonImageVersionMismatch},
 			Test:   plan.Test{Fact: factProxy, Is: plan.Text(wanted)},
-			Say:    plan.Say("the image has kube-proxy ", factProxy, ", the Machine wants "+wanted),
+			Say:    plan.Say("the image has kube-proxy ", factProxy, ", the Machine needs "+wanted),
 		},
 	}
 }
@@ -99,7 +99,8 @@ func proxyRules() plan.Step {
 		Common: plan.Common{Name: "kube-proxy-rules", Reason: step.ReasonNodeServiceFailed, TimeoutSeconds: 30},
 		Argv:   plan.Texts("curl.exe", "--silent", "--noproxy", "*", "http://"+proxyMetrics+"/metrics"),
 		Match:  `kubeproxy_sync_proxy_rules_last_timestamp_seconds\S* [1-9]`, Set: "kubeProxyRules",
-		Say: plan.Text("kube-proxy has not set the rules of Services; the end of " + step.KubeProxyLogs + `\kube-proxy.log says why`),
+		Say: plan.Text("kube-proxy has not set the rules of Services; the end of " + step.KubeProxyLogs +
+			`\kube-proxy.log has the cause`),
 	}
 }
 

@@ -174,7 +174,7 @@ func (net reading) checkFields() error {
 	}{
 		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
 		{"interface", net.Spec.Interface != "", net.choosesAdapter(), "the CNI chooses the adapter"},
-		{"hnsNetworkName", net.Spec.HNSNetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
+		{"hnsNetworkName", net.Spec.HNSNetworkName != "", net.hnsNetwork != "", "the CNI chooses the name of its network"},
 		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "they belong in the CNI's own configuration"},
 		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},
 	} {
@@ -199,7 +199,7 @@ func (net reading) checkKubeProxy() error {
 		return step.Invalid(field+".dsr", "%q is not valid; use Enabled or Disabled", proxy.DSR)
 	case net.proxied && net.hnsNetwork == "":
 		return step.Invalid(field+".run",
-			"Service needs the name of the pods' HNS network, which only the CNI knows in mode %s; use DaemonSet or None", net.mode)
+			"Service needs the name of the pods' HNS network, which the CNI chooses in mode %s; use DaemonSet or None", net.mode)
 	case proxy.DSR != "" && !net.proxied:
 		return step.Invalid(field+".dsr",
 			"is a setting of the Windows service kube-proxy, which this node does not have; remove it, or set run: Service")

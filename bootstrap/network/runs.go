@@ -85,7 +85,7 @@ func CNISource(spec bootstrapv1.Network) string {
 	case bootstrapv1.FlannelService:
 		return fmt.Sprintf(`the Windows service flanneld, which writes %s (on the node: Get-Service flanneld)`, subnet)
 	case bootstrapv1.FlannelExternal:
-		return fmt.Sprintf(`flanneld of your own (flannel.run: External), which writes %s`, subnet)
+		return fmt.Sprintf(`your own flanneld (flannel.run: External), which writes %s`, subnet)
 	}
 	if source, ok := cniSources[spec.CNI]; ok {
 		return source

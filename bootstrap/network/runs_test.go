@@ -50,7 +50,7 @@ func TestCNISource(t *testing.T) {
 	external := bootstrapv1.Flannel{Run: bootstrapv1.FlannelExternal}
 	for want, spec := range map[string]bootstrapv1.Network{
 		"the Windows service flanneld":     {CNI: bootstrapv1.CNIFlannel},
-		"flanneld of your own":             {CNI: bootstrapv1.CNIFlannel, Flannel: external},
+		"your own flanneld":                {CNI: bootstrapv1.CNIFlannel, Flannel: external},
 		"calico-node-windows":              {CNI: bootstrapv1.CNICalico},
 		"antrea-agent-windows":             {CNI: bootstrapv1.CNIAntrea},
 		"10-azure.conflist":                {CNI: bootstrapv1.CNIAzure},

@@ -32,7 +32,7 @@ func SecondKubeProxy(spec bootstrapv1.Network, nodeLabels map[string]string, dae
 		pod := set.Spec.Template.Spec
 		if HasKubeProxyService(spec) && slices.ContainsFunc(pod.Containers, RunsKubeProxy) && isForWindows(pod, nodeLabels) {
 			return fmt.Sprintf("%s.kubeProxy.run: it is Service, and the DaemonSet %s/%s runs another kube-proxy on this node: each "+
-				"removes the other's load balancers from HNS when it starts, and both want port 10256; remove the DaemonSet, have it "+
+				"removes the other's load balancers from HNS when it starts, and both need port 10256; remove the DaemonSet, have it "+
 				"leave out Nodes with the label %s=%s, or set run to DaemonSet",
 				fieldNetwork, set.Namespace, set.Name, LabelKubeProxy, LabelService)
 		}

@@ -129,7 +129,7 @@ var modeWarnings = []struct {
 			nameless := net.cni == bootstrapv1.CNIFlannel || net.cni == bootstrapv1.CNICalico
 			return nameless && net.mode == bootstrapv1.NetworkL2Bridge && len(net.adapters) > 1
 		},
-		"this CNI does not tell HNS which adapter its network is for, so HNS may take any adapter that is free; " +
+		"this CNI does not name the adapter of its network to HNS, so HNS may use any free adapter; " +
 			"use a machine with one adapter, or mode Overlay",
 	},
 	{

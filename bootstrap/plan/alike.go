@@ -15,7 +15,7 @@ import (
 
 // What is refused here, Go and Windows PowerShell would read in two ways.
 
-// reserved are names that PowerShell has for itself: ConvertFrom-Json refuses an object with one of them, in any case.
+// reserved are names that PowerShell reserves: ConvertFrom-Json refuses an object with one of them, in any case.
 var reserved = []string{"psobject", "psbase", "psadapted", "psextended", "pstypenames"}
 
 const (
@@ -35,7 +35,7 @@ var (
 // name must be one that PowerShell does not have for itself, and differ from the others in more than case.
 func (c *checker) name(field, name string, seen map[string]string) {
 	lower := strings.ToLower(name)
-	c.must(!slices.Contains(reserved, lower), field, "%q is a name that PowerShell has for itself", name)
+	c.must(!slices.Contains(reserved, lower), field, "%q is a name that PowerShell reserves", name)
 	previous, used := seen[lower]
 	c.must(!used || previous == name, field, "%q is used already, in another case: %q", name, previous)
 	seen[lower] = name
@@ -100,7 +100,7 @@ func (c *checker) node(field string, node any) {
 func (c *checker) object(field string, node map[string]any) {
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(node)) {
-		c.must(!strings.EqualFold(name, "fact"), field, "%q beside other names, or with no text, is half a fact", name)
+		c.must(!strings.EqualFold(name, "fact"), field, "%q must be the only name of its object, and its value a text", name)
 		c.must(printable.MatchString(name), field, "%q must be printable ASCII, and not empty", name)
 		c.name(field, name, seen)
 		c.node(field+"."+name, node[name])

@@ -14,13 +14,13 @@ func ask(name string) string {
 
 // alikeHalves are rules of what Go and PowerShell must read alike: what is refused, and the nearest to it that is taken.
 var alikeHalves = []struct{ refused, taken, want string }{
-	{ask("psBase"), ask("psBased"), "PowerShell has for itself"},
+	{ask("psBase"), ask("psBased"), "a name that PowerShell reserves"},
 	{ask("osBuild"), ask("osBuilds"), "interpreters set themselves"},
 	{ask("managementIP"), ask("windowsUpdated"), "interpreters set themselves"},
 	{ask("osbuild"), ask("osBuilds"), `"osbuild" is used already, in another case: "osBuild"`},
 	{ask("windowsupdated"), ask("windowsUpdated"), "in another case"},
 	{ask("aa") + "," + named("t", ask("aA")), ask("aa") + "," + named("t", ask("aa")), "in another case"},
-	{do("adapter", `"set":"pstypenames"`), do("adapter", `"set":"a"`), "PowerShell has for itself"},
+	{do("adapter", `"set":"pstypenames"`), do("adapter", `"set":"a"`), "a name that PowerShell reserves"},
 	{run(`"okExitCodes":[2147483648]`), run(`"okExitCodes":[2147483647]`), "must be a number of 32 bits"},
 	{run(`"rebootExitCodes":[-2147483649]`), run(`"rebootExitCodes":[-2147483648]`), "must be a number of 32 bits"},
 
@@ -39,8 +39,8 @@ var alikeHalves = []struct{ refused, taken, want string }{
 	{tree(strings.Repeat("9", 29)), tree("-" + strings.Repeat("9", 28)), "must be a whole number"},
 	{tree(deep(50)), tree(deep(49)), "deeper than 50"},
 	{tree(`{"é":1}`), tree(`{"e":"é"}`), `"é" must be printable ASCII`},
-	{row(`{"Fact":"cpus"}`), row(`{"fact":"cpus"}`), "is half a fact"},
-	{row(`{"fact":5}`), row(`{"facts":5}`), "is half a fact"},
+	{row(`{"Fact":"cpus"}`), row(`{"fact":"cpus"}`), "must be the only name of its object, and its value a text"},
+	{row(`{"fact":5}`), row(`{"facts":5}`), "must be the only name of its object, and its value a text"},
 	{row(`{"a":[1.0]}`), row(`{"a":[1]}`), "rules.rows.value.a 1.0 must be"},
 	{row(`{"fact":"nope"}`), row(`{"fact":"cpus"}`), "fact 'nope' is not known"},
 
@@ -59,7 +59,7 @@ var alikeHalves = []struct{ refused, taken, want string }{
 	{rules("p.f.a"), rules("p.q.a"), "goes through f, which is not an object in patch"},
 	{rules("a", "a.b"), rules("a.b", "a"), "goes through a, which is not an object in patch"},
 	{rules("a..b"), rules("a.b"), "must have printable names between its dots"},
-	{rules("a.PSObject"), rules("a.PSObjects"), "PowerShell has for itself"},
+	{rules("a.PSObject"), rules("a.PSObjects"), "a name that PowerShell reserves"},
 
 	{logs(`a\\b`), logs("Microsoft-Windows-Containers-CCG/Admin"), "is not a valid name of an event log"},
 	{logs("é"), logs("System"), "is not a valid name of an event log"},
@@ -163,7 +163,7 @@ func TestNamesThatPowerShellCannotRead(t *testing.T) {
 		{`name "MAIN" is used already, in another case: "main"`, func(p *plan.Plan) {
 			p.Phases = append(p.Phases, plan.Phase{Name: "MAIN"})
 		}},
-		{`name "PSBase" is a name that PowerShell has`, func(p *plan.Plan) { p.EveryBoot = []plan.Phase{{Name: "PSBase"}} }},
+		{`name "PSBase" is a name that PowerShell reserves`, func(p *plan.Plan) { p.EveryBoot = []plan.Phase{{Name: "PSBase"}} }},
 		{`deadlineSeconds 604801 must be`, func(p *plan.Plan) { p.DeadlineSeconds = 604801 }},
 		{`waitSeconds 604801 must be`, func(p *plan.Plan) { p.WaitSeconds = 604801 }},
 		{`maxReboots 101 must be`, func(p *plan.Plan) { p.MaxReboots = 101 }},

@@ -78,7 +78,7 @@ func checkVersion(data []byte) error {
 		Version any `json:"version"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &read); err != nil {
-		return &Error{Message: fmt.Sprintf("no JSON object: %v", err)}
+		return &Error{Message: fmt.Sprintf("not a JSON object: %v", err)}
 	}
 	if read.Version == nil || !Readable(data) {
 		read.Version = ""

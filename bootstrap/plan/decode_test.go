@@ -44,8 +44,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	with := func(field string) string { return but(`"report"`, field+`,"report"`) }
 	for _, test := range []struct{ name, text, where, want string }{
-		{"no JSON", "plan", "", "no JSON object"},
-		{"no object", "[]", "", "no JSON object"},
+		{"no JSON", "plan", "", "not a JSON object"},
+		{"no object", "[]", "", "not a JSON object"},
 		{"no version", `{"machine":{}}`, "", "plan version '' is not 1"},
 		{"version as text", `{"version":"one"}`, "", "plan version 'one' is not 1"},
 		{"newer version with newer fields", `{"version":2,"clouds":[]}`, "", "plan version '2' is not 1"},

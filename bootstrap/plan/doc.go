@@ -1,16 +1,16 @@
 // Package plan is what a Windows node does to join its cluster, as data: phases of typed, idempotent steps from a closed
 // set of kinds. The renderer writes a plan, interpreters (bootstrap/scripts, test/suites/lab) carry it out, people read it.
 //
-// A plan holds no code. What differs from node to node is a value: the content of a file, a registry value, an argument of
-// a program. Interpreters know no cloud, no network mode and no version of Kubernetes.
+// A plan holds no code. What differs from node to node is a value: the content of a file, a registry value, an argument of a
+// program. Interpreters depend on no cloud, network mode or version of Kubernetes.
 //
 // # Values and facts
 //
-// A value is a string, or a list of parts, each a string or {"fact": name}. Strings are never scanned for placeholders:
-// what only the node knows stands there as a fact. Where a value is expected, a whole number of at most 18 digits stands for
-// its digits. In a tree, which is a JSON object of any shape, a leaf {"fact": name} stands for the value of the fact. A tree has
-// at most 50 objects and lists in each other. Its numbers are whole, of at most 28 digits, all of which are kept, or have one to
-// four decimals.
+// A value is a string, or a list of parts, each a string or {"fact": name}. Strings are never scanned for placeholders: a value
+// that only the node has is a fact. Where a value is expected, a whole number of at most 18 digits stands for its digits. In a
+// tree, which is a JSON object of any shape, a leaf {"fact": name} stands for the value of the fact. A tree has at most 50
+// objects and lists in each other. Its numbers are whole, of at most 28 digits, all of which are kept, or have one to four
+// decimals.
 //
 // A step whose values need an unknown fact fails before it changes anything; a test (when, check) takes an unknown fact for
 // the empty text. Facts that steps find are kept over kills, reboots and later starts.
@@ -20,7 +20,7 @@
 // Names of facts, phases and variables, and those in a tree, are printable ASCII and differ from each other in more than case.
 // None is psobject, psbase, psadapted, psextended or pstypenames, in any case: PowerShell has these for itself. A plan with such
 // a name in its JSON, with an empty one, or with two in one object that differ only in case, cannot be read: it is
-// PlanNotUnderstood, and no channel hears of it. No step sets a fact that interpreters set themselves.
+// PlanNotUnderstood, and no channel reports it. No step sets a fact that interpreters set themselves.
 //
 // Texts are compared without regard to case, and so are paths, addresses and names: character by character, each in the simple
 // upper case of Unicode; ı and ſ stay as they are. All characters count, NUL, a soft hyphen or an accent of its own as well.
@@ -52,10 +52,10 @@
 //
 // # Sentences
 //
-// The plan says how the failure of a check, a waitFor or a fact is reported: "say" is a value with the measured facts in their
+// The plan has the sentence for the failure of a check, a waitFor or a fact: "say" is a value with the measured facts in their
 // places, such as
 //
-//	["the image has kubeadm ", {"fact": "kubeadmVersion"}, ", the Machine wants 1.35"]
+//	["the image has kubeadm ", {"fact": "kubeadmVersion"}, ", the Machine needs 1.35"]
 //
 // Interpreters fill in what was measured, without secrets, as one line of printable ASCII of at most 200 characters. A fact
 // that is unknown or blank is shown as "unknown". A sentence does not begin with a blank. A report keeps 1000 characters of the
@@ -74,7 +74,7 @@
 //   - BootstrapTimeout: deadlineSeconds have passed, which bound every program of a step and every wait
 //   - TooManyReboots: a step asks for more reboots than maxReboots allows
 //   - FactsUnavailable: Windows did not provide the facts of the machine in five attempts
-//   - RebootFailed: a step asks for a reboot, and Windows cannot be told to restart
+//   - RebootFailed: a step asks for a reboot, and Windows does not restart
 //   - InternalError: a failure without a reason
 //
 // One more reason of theirs is the step's failure, which attempts and "optional" apply to:
@@ -85,10 +85,10 @@
 //
 // # State, kills and reboots
 //
-// The state is on the disk before every attempt and after every phase. After a kill the interrupted step is made again,
-// which is why each kind says what counts as "already so" (paths, addresses and names are compared without regard to case,
-// as Windows does, contents with it; lists by their number and one by one). The interrupted attempt does not count as failed.
-// Time is counted in whole seconds, while the interpreter runs, by a clock that nothing can set: down time does not count.
+// The state is on the disk before every attempt and after every phase. After a kill the interrupted step is made again, which is
+// why each kind defines what counts as "already so" (paths, addresses and names are compared without regard to case, as Windows
+// does, contents with it; lists by their number and one by one). The interrupted attempt does not count as failed. Time is
+// counted in whole seconds, while the interpreter runs, by a clock that nothing can set: down time does not count.
 //
 // A step may ask for a reboot and then for the next step, or for itself again. The interpreter writes the state, then a key
 // that lives until the next start of the machine, then it calls shutdown. While the key is there, the reboot has not
@@ -101,27 +101,27 @@
 // the plan, send the report, disable the task. Each of these may be done twice. This report is the last one, so it is tried
 // three times, with 10 seconds in between.
 //
-// A later start after the end, which there is where the task could not be disabled, sends the report again and disables the task.
-// It does not ask Windows for the facts of the machine: the report has those of the last one.
+// A later start after the end, which happens if the task could not be disabled, sends the report again and disables the task. It
+// does not ask Windows for the facts of the machine: the report has those of the last one.
 //
 // Logs, reports and the reboot come after the steps and are not bound by the deadline: each of their programs has a minute.
 //
 // # At every boot
 //
-// What has to be done at each start of the machine, such as the removal of stale networks, belongs in everyBoot. It runs at
-// each later start, from its first step, with deadlineSeconds of its own. The task stays enabled, and the emptied plan keeps
-// everyBoot in clear: it must hold no secret. A step that asks for a reboot adds a warning, and the next step runs. The
-// report gets "boot" beside the result of the bootstrap, which does not change. After a failure, or when the deadline has passed,
-// only those of the later steps are done that say "always", each whatever becomes of the others, and a failure of theirs is a
-// warning. Else a failure has no consequence until the next start, which tries again. This report, too, is tried three times.
-// A bootstrap that failed has no everyBoot.
+// What has to be done at each start of the machine, such as the removal of stale networks, belongs in everyBoot. It runs at each
+// later start, from its first step, with deadlineSeconds of its own. The task stays enabled, and the emptied plan keeps everyBoot
+// in clear: it must hold no secret. A step that asks for a reboot adds a warning, and the next step runs. The report gets "boot"
+// beside the result of the bootstrap, which does not change. After a failure, or when the deadline has passed, only those of the
+// later steps run that have "always", each whatever the result of the others, and a failure of theirs is a warning. Else a
+// failure has no consequence until the next start, which tries again. This report, too, is tried three times. A bootstrap that
+// failed has no everyBoot.
 //
 // # In the background
 //
-// What others bring when they like, such as the network of a CNI, is waited for in background, behind the last report of the
-// bootstrap and of everyBoot, whatever became of that. Its steps run one behind the other. One that fails is tried again after
-// 30 s, without end: no deadline applies, and what it does is not kept: the next start begins with the first step. A step that
-// fails when it was begun five minutes ago or more is told once: the report is sent again, and its "boot" is Failed, with reason
-// and message of that failure, behind those of everyBoot if that has failed. When the step is done, the report is sent with the
-// "boot" of before, which is Succeeded where there was none. A plan with background has everyBoot.
+// Waits for others, such as for the network of a CNI, belong in background. It runs after the last report of the bootstrap and
+// of everyBoot, whatever their result. Its steps run one after the other. One that fails is tried again after 30 s, without end:
+// no deadline applies, and what it does is not kept: the next start begins with the first step. A step that still fails five
+// minutes after its first attempt is reported once: the report is sent again, and its "boot" is Failed, with reason and message
+// of that failure, behind those of everyBoot if that has failed. When the step is done, the report is sent with the "boot" of
+// before, which is Succeeded where there was none. A plan with background has everyBoot.
 package plan

@@ -25,8 +25,8 @@ const (
 	FactClockOffset = "clockOffset"
 	// FactUpdated is the day of the last update of Windows, 18 Sep 2026, as a step of the plan finds it; the report has it.
 	FactUpdated = "windowsUpdated"
-	// FactReport, FactObject and FactLogin are known to a channel that replaces an object: the report, the file with the object
-	// and the file to log in with.
+	// FactReport, FactObject and FactLogin exist in a channel that replaces an object: the report, the file with the object and the
+	// file to log in with.
 	FactReport = "report"
 	FactObject = "object"
 	FactLogin  = "login"

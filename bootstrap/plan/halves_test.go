@@ -143,11 +143,12 @@ var stepHalves = []struct{ refused, taken, want string }{
 	},
 	{
 		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"Fact":"cpus"}}`),
-		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"fact":"cpus"}}`), "is half a fact",
+		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"fact":"cpus"}}`), "must be the only name of its object, and its " +
+			"value a text",
 	},
 	{
 		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"fact":"cpus","d":1}}`),
-		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"d":1}}`), "is half a fact",
+		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"d":1}}`), "must be the only name of its object, and its value a text",
 	},
 	{
 		do("localUser", `"user":"abcdefghijklmnopqrstu"`),

@@ -50,7 +50,7 @@ type Directory struct {
 	// Path of the folder.
 	Path Value `json:"path"`
 	// Access as for a file; what is created in the folder later inherits it. With guarded, Users may read the folder, but create
-	// nothing in it; in folders below it they have the rights that they have on a drive, because pods use their volumes as Users.
+	// nothing in it; below it they have the same rights as on a drive, because pods use their volumes as Users.
 	Access Access `json:"access,omitempty"`
 	// Whole includes everything in the folder: Administrators own it, it inherits its access, and links are removed.
 	Whole bool `json:"whole,omitempty"`
@@ -67,7 +67,7 @@ type Remove struct {
 	Patterns []Value `json:"patterns,omitempty"`
 }
 
-// Reservations writes a JSON file that depends on the size of the machine, which only the node knows.
+// Reservations writes a JSON file that depends on the size of the machine, which only the node can measure.
 //
 // Already so: as for a file.
 type Reservations struct {
@@ -89,13 +89,13 @@ type ReservationRule struct {
 	Set string `json:"set"`
 	// Fact that decides. It is compared as a version.
 	Fact string `json:"fact"`
-	// Rows in their order; the first that fits counts. The last one has no border, so that every machine has a row.
+	// Rows in their order; the first that fits counts. The last one has no limit, so that every machine has a row.
 	Rows []ReservationRow `json:"rows"`
 }
 
 // ReservationRow fits where the fact is below; without Below it always fits.
 type ReservationRow struct {
-	// Below is the border; the row without it is the last one.
+	// Below is the limit; the row without it is the last one.
 	Below string `json:"below,omitempty"`
 	// Value is what the field is set to: a tree.
 	Value any `json:"value"`

@@ -58,10 +58,10 @@ type Route struct {
 	Destinations []Value `json:"destinations"`
 }
 
-// HNSNetwork makes a network of the Host Networking Service, waits for its management address and keeps that as the
-// fact managementIP. HNS keeps the address that the adapter has when the network is made, so each attempt first waits up to 45 s
-// for a preferred IPv4 address outside of 169.254.0.0/16 on the adapter that the request names in NetworkAdapterName, or on the
-// adapter of its vSwitch; the reason is AddressMissing then. An adapter that is not there HNS refuses itself. A management
+// HNSNetwork makes a network of the Host Networking Service, waits for its management address and keeps that as the fact
+// managementIP. HNS keeps the address that the adapter has when the network is made, so each attempt first waits up to 45 s for
+// a preferred IPv4 address outside of 169.254.0.0/16 on the adapter that the request names in NetworkAdapterName, or on the
+// adapter of its vSwitch; the reason is AddressMissing then. HNS itself refuses an adapter that does not exist. A management
 // address of 169.254.0.0/16 is none; a prefix length behind it is left out. TimeoutSeconds is 180 when 0.
 //
 // Already so: a network has the Name and Type of the request. One with this Name and another Type is replaced.
@@ -69,10 +69,10 @@ type HNSNetwork struct {
 	Common
 	// Request to HNS. A network with this Name and Type counts as existing.
 	Request Tree `json:"request"`
-	// Wait leaves it to another program to make the network: only the Name of the request counts, and nothing is changed.
+	// Wait is for a network that another program makes: only the Name of the request counts, and nothing is changed.
 	Wait bool `json:"wait,omitempty"`
-	// StillSeconds is for how long the policies of the network must have stayed the same, once it has its address. When the time
-	// of the step is over, the step goes on all the same.
+	// StillSeconds is how long the policies of the network must stay the same, once it has its address. When the time of the step
+	// is over, the step goes on all the same.
 	StillSeconds int `json:"stillSeconds,omitempty"`
 }
 
@@ -99,7 +99,7 @@ type HNSCleanup struct {
 	Networks []Value `json:"networks"`
 	// Endpoints that are deleted.
 	Endpoints []Value `json:"endpoints,omitempty"`
-	// Keep names those that stay although they are named above.
+	// Keep lists exceptions: those that stay.
 	Keep []Value `json:"keep,omitempty"`
 }
 

@@ -49,19 +49,19 @@ type Diagnosis struct {
 // Fact keeps an answer as a fact: of a program, whose exit code does not matter, or of the registry. TimeoutSeconds is that of
 // the program, 60 when 0.
 //
-// Already so: never. Who answers is asked each time.
+// Already so: never. The program or the registry is asked each time.
 type Fact struct {
 	Common
 	// Argv is the program and its arguments.
 	Argv []Value `json:"argv,omitempty"`
 	// Registry is what is read in place of a program.
 	Registry *RegistryText `json:"registry,omitempty"`
-	// Match finds the answer in the text, without regard to case: its first group, or all that it matches where it has none,
+	// Match finds the value in the text, without regard to case: its first group, or all that it matches where it has none,
 	// trimmed. The text of a program is what it wrote to standard output, a line feed, and what it wrote to standard error.
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`
-	// Say is the sentence for a text without the answer.
+	// Say is the sentence for a text without the value.
 	Say Value `json:"say,omitempty"`
 }
 

@@ -47,10 +47,9 @@ const (
 	ServiceRestarted = "restarted"
 )
 
-// Feature installs Windows features. Where they want a reboot, it reboots and looks again. TimeoutSeconds
-// is 1800 when 0.
+// Feature installs Windows features. If they need a reboot, it reboots and checks again. TimeoutSeconds is 1800 when 0.
 //
-// Already so: Windows says Installed. For InstallPending only the reboot is missing.
+// Already so: the state is Installed. For InstallPending only the reboot is missing.
 type Feature struct {
 	Common
 	// Features by the names that Get-WindowsFeature shows.
@@ -62,7 +61,7 @@ type Feature struct {
 // Already so: no reboot is pending, where If is pending.
 type Reboot struct {
 	Common
-	// If is always, or pending: only when Windows wants a reboot.
+	// If is always, or pending: only when Windows needs a reboot.
 	If string `json:"if"`
 }
 

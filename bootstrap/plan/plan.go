@@ -12,7 +12,7 @@ const Version = 1
 type Plan struct {
 	// Version of the language: 1.
 	Version int `json:"version"`
-	// Machine says whose plan this is.
+	// Machine is the machine of this plan.
 	Machine Machine `json:"machine"`
 
 	// DeadlineSeconds bounds the whole bootstrap, without the time of reboots; 1800 when 0. Like all seconds of a plan, they are
@@ -20,7 +20,7 @@ type Plan struct {
 	DeadlineSeconds int `json:"deadlineSeconds,omitempty"`
 	// WaitSeconds is how long the loader waits, over all boots, for a first result before it lets cloudbase-init go on; 60 when 0.
 	WaitSeconds int `json:"waitSeconds,omitempty"`
-	// Hold is that the loader waits on after a failure and while Windows restarts: only success ends its wait early.
+	// Hold keeps the loader waiting after a failure and while Windows restarts: only success ends its wait early.
 	Hold bool `json:"hold,omitempty"`
 	// MaxReboots that steps may ask for, at most 100; 5 when 0.
 	MaxReboots int `json:"maxReboots,omitempty"`
@@ -41,11 +41,11 @@ type Plan struct {
 	// Background runs behind the bootstrap and behind EveryBoot: each step is tried without end until it is done, and nothing waits
 	// for it. It needs EveryBoot, stays on the disk in clear as that does, and must hold no secret.
 	Background []Phase `json:"background,omitempty"`
-	// Ended says that the interpreter has emptied this plan: without its state, nothing of it is carried out again.
+	// Ended is true once the interpreter has emptied this plan: without its state, nothing of it is carried out again.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// Machine says whose plan this is.
+// Machine is the machine of this plan.
 type Machine struct {
 	// Namespace of the Machine, which is the owner of the WindowsMachine.
 	Namespace string `json:"namespace"`

@@ -25,7 +25,7 @@ const (
 	StateFailed    State = "Failed"
 )
 
-// Report is what a node says about its bootstrap, in ASCII and at most 16 KiB. A guest wrote it: show it as a hint, and never
+// Report is what a node reports of its bootstrap, in ASCII and at most 16 KiB. A guest wrote it: show it as a hint, and never
 // act on it as a fact.
 type Report struct {
 	// Version of the language: 1.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Value is a text that may contain facts, which only the node knows. In JSON it is a string, or a list of parts, each a
+// Value is a text that may contain facts, which only the node can measure. In JSON it is a string, or a list of parts, each a
 // string or {"fact": name}. Nil means absent, which differs from the empty text.
 type Value []Part
 

@@ -56,7 +56,7 @@ func hostsPort() []plan.Step {
 	return []plan.Step{
 		&plan.Fact{
 			Common: common("azure-port", nil), Argv: udp("show"), Match: `(65330 +65330|\z)`, Set: excluded,
-			Say: plan.Text("Windows does not tell which ports it excludes"),
+			Say: plan.Text("Windows does not show which ports it excludes"),
 		},
 		&plan.Run{
 			Common: common("azure-port-excluded", &plan.Test{Fact: excluded, Is: plan.Text("")}),

@@ -100,7 +100,7 @@ func identityRisks(in Input) []string {
 			" log in to Azure; set one, or remove " + cloudConfigField}
 	case len(identities.UserAssigned) > 1:
 		return []string{fmt.Sprintf(
-			"%s.userAssigned: the VM has %d identities, and %s names none, so Azure does not know which one to use; use one",
+			"%s.userAssigned: the VM has %d identities, and %s names none, so Azure cannot choose one of them; use one",
 			field, len(identities.UserAssigned), step.AzureConfigFile)}
 	}
 	return nil

@@ -91,7 +91,7 @@ func (d dataDrive) spaceWarning() []plan.Step {
 			Argv: plan.Texts(step.PowerShell, "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", driveScriptFile,
 				letter),
 			Match: `free (\d+) MiB`, Set: free,
-			Say: plan.Text("Windows does not tell how much is free on drive " + letter + ":"),
+			Say: plan.Text("Windows does not show how much is free on drive " + letter + ":"),
 		},
 		EnoughRoom("data-drive-free", letter, free, &plan.Test{Fact: free, IsNot: plan.Text("")}),
 	}

@@ -75,7 +75,7 @@ func (f pageFile) set() []plan.Step {
 	return []plan.Step{
 		&plan.Fact{
 			Common: asked, Registry: pageFiles, Match: `((.|\n)*)`, Set: previous,
-			Say: plan.Text("Windows does not tell its page file"),
+			Say: plan.Text("Windows does not show its page file"),
 		},
 		&plan.Registry{
 			Common: common("page-file"), Key: `HKEY_LOCAL_MACHINE\` + memoryKey, ValueName: "PagingFiles",

@@ -108,7 +108,7 @@ func (f *addonsFlags) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.claims.Cluster.Pods, "pod-cidr", nil, "`CIDR` of the cluster's pods")
 	flags.StringSliceVar(&f.claims.Cluster.Services, "service-cidr", nil, "`CIDR` of the cluster's Services")
 	f.namespace = addNamespace(flags)
-	f.cluster.addClusterTo(cmd, "workload", "which --form CalicoSettings asks for what its Calico has")
+	f.cluster.addClusterTo(cmd, "workload", "whose Calico --form CalicoSettings reads")
 	completes(cmd, "windows", cobra.FixedCompletions(addons.Releases, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -124,7 +124,7 @@ func (f *addonsFlags) check(cmd *cobra.Command) error {
 	case len(f.files.files) == 0 && f.form.value == formResourceSet && !f.images && f.claims.Cluster.Name == "":
 		return usage("--cluster NAME is missing, by which a ClusterResourceSet finds its Cluster; or use --form Manifests")
 	case f.form.value != formCalico && f.cluster.asked():
-		return usage("no cluster is asked but for --form CalicoSettings; leave out --kubeconfig and --context")
+		return usage("only --form CalicoSettings reads a cluster; leave out --kubeconfig and --context")
 	}
 	if f.endpoint == "" {
 		return nil

@@ -95,13 +95,13 @@ func TestAddonsRefused(t *testing.T) {
 		"kubectl's --as":   {pool, []string{"--as", "Manifests"}, exitUsage, "unknown flag: --as; no command impersonates a user"},
 		"a wrong endpoint": {pool, []string{"-f", "-", "--endpoint", "10.0.0.1"}, exitUsage, `--endpoint "10.0.0.1" is not HOST:PORT`},
 		"a cluster for nothing": {
-			pool, []string{"-f", "-", "--context", "a"}, exitUsage, "no cluster is asked but for --form CalicoSettings",
+			pool, []string{"-f", "-", "--context", "a"}, exitUsage, "only --form CalicoSettings reads a cluster",
 		},
 		"images in a form": {
 			pool, []string{"-f", "-", "--images", "--form", "Manifests"}, exitUsage, "--images prints no objects, which --form is for",
 		},
 		"images of a cluster": {
-			pool, []string{"-f", "-", "--images", "--context", "a"}, exitUsage, "no cluster is asked but for --form CalicoSettings",
+			pool, []string{"-f", "-", "--images", "--context", "a"}, exitUsage, "only --form CalicoSettings reads a cluster",
 		},
 		"images for a wrong registry": {
 			pool, []string{"-f", "-", "--images", "--registry", "https://a"}, exitRefused, "such as registry.example.com/mirror",

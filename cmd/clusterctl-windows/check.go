@@ -21,9 +21,9 @@ import (
 func checkCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "check a pool against its cloud, or a cluster's workloads against Windows",
-		Long: `Asks the vCenter or Azure, before a machine is made, or a workload cluster, before and after it gets Windows Nodes. It
-changes nothing there, and shows no secret. The exit code is 1 if a machine of this spec cannot be made, or if pods may come to
-Windows Nodes and cannot run there.`,
+		Long: `Checks a spec in the vCenter or in Azure before a machine is made, or a workload cluster before and after it gets Windows
+Nodes. It changes nothing there, and shows no secret. The exit code is 1 if a machine of this spec cannot be made, or if pods may
+come to Windows Nodes and cannot run there.`,
 		// The flags of an unknown command are unknown, too, and not what is wrong.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
@@ -51,7 +51,7 @@ func (c *cloudCheck) complete(cmd *cobra.Command) *cobra.Command {
 
 FILE must have a Machine and its WindowsMachine and WindowsBootstrapConfig, or a MachineDeployment and its two templates.
 --machine is needed only if there are several. A Secret with the login that FILE does not have is read from the cluster of
---context or --kubeconfig. No other cluster is asked.`
+--context or --kubeconfig. No other cluster is read.`
 	cmd.DisableFlagsInUseLine, cmd.Args, cmd.ValidArgsFunction = true, noArguments, cobra.NoFileCompletions
 	c.files.addTo(cmd)
 	c.cluster.addTo(cmd, "which has the Secret with the login if the files do not")

@@ -108,7 +108,7 @@ func TestCheckAzureAsThisComputer(t *testing.T) {
 		"login ok Azure accepts the credentials for tenant " + armsim.Tenant,
 	}, armsim.Secret)
 	got = call(t, azurePool(t), "check", "azure", "-f", "-", "--azure-cloud", "Lab")
-	if got.Code != exitRefused || !strings.Contains(got.Err, "--azure-cloud=Lab is not known: use one of AzurePublicCloud") {
+	if got.Code != exitRefused || !strings.Contains(got.Err, "--azure-cloud=Lab is not defined: use one of AzurePublicCloud") {
 		t.Errorf("exit code %d\n%s%s", got.Code, got.Out, got.Err)
 	}
 }

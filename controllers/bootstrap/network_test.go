@@ -240,8 +240,8 @@ func TestClusterNetworkComesFirst(t *testing.T) {
 			told := errors.New(conditions.GetMessage(r.now(t), bootstrapv1.ReadyCondition))
 			expect.Says(t, name, told, c.says)
 			expect.Says(t, name, told, map[bool]string{
-				true:  "; the control plane keeps the CIDRs that it was made with, so change Cluster prod only if it does not say these",
-				false: "; change Cluster prod before its first control plane machine is made, which keeps its CIDRs",
+				true:  "; the control plane keeps the CIDRs that it was made with: if Cluster prod has others, correct it",
+				false: "; change Cluster prod before its first control plane machine is made; after that its CIDRs are fixed",
 			}[initialized])
 			expect.Same(t, name+": tokens and finalizers", 0, len(r.tokens(t))+len(r.now(t).Finalizers))
 			expect.Same(t, name+": user data", true, r.data(t) == nil)

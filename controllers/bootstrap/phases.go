@@ -165,7 +165,7 @@ func reachStop(ctx context.Context, f *facts, err error) error {
 	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
 	waits := "the node's bootstrap token cannot be created or extended until then"
 	if deleting(f) {
-		waits = "the config is deleted when what its node has there is removed or its token has expired"
+		waits = "the config is deleted once its node's objects there are removed or its token has expired"
 	}
 	return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s %s; %s",
 		f.cluster.Name, unreachable.Why, waits)

@@ -95,7 +95,7 @@ func readyCondition(f *facts, data metav1.Condition) metav1.Condition {
 		c.Reason, c.Message = data.Reason, data.Message
 	case guest == nil:
 		c.Reason = infrav1.WaitingForGuestReason
-		c.Message = "the infrastructure manager has not looked at the WindowsMachine yet"
+		c.Message = "the infrastructure manager has not reconciled the WindowsMachine yet"
 	default:
 		c.Reason, c.Message = guest.Reason, guest.Message
 	}

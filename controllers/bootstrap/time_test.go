@@ -132,7 +132,7 @@ func TestWhatAConfigWaitsFor(t *testing.T) {
 		},
 		"rights of guests": {
 			"nothing tells when the API servers know them", inAzure,
-			roomWait{"WaitingForGuestRights", 10 * time.Second, false, "what its guests may report"},
+			roomWait{"WaitingForGuestRights", 10 * time.Second, false, "the rights by which guests report"},
 		},
 		"version of the control plane": {
 			"a Node is Ready that tells none: the Machine's is taken", func(r *room) {
@@ -174,7 +174,7 @@ func TestWhatAConfigWaitsFor(t *testing.T) {
 		},
 		"upgrade of the control plane": {
 			"Nodes of a workload cluster are not watched", func(r *room) { r.nodes = []corev1.Node{roomNode("v1.35.0")} },
-			roomWait{"WaitingForControlPlaneVersion", poll, false, "the Machine wants v1.36.3"},
+			roomWait{"WaitingForControlPlaneVersion", poll, false, "the Machine needs v1.36.3"},
 		},
 		"CA": {
 			"Secrets are not watched", func(r *room) { r.ca = nil },

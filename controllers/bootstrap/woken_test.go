@@ -52,8 +52,8 @@ func TestTokenInAnUnreachableCluster(t *testing.T) {
 	r.clock = r.now(t).DeletionTimestamp.Time
 	_, err = r.look(t)
 	expect.OK(t, err)
-	expect.Same(t, "removing", "the API server of Cluster prod is away; the config is deleted when what its node has "+
-		"there is removed or its token has expired", conditions.GetMessage(r.now(t), bootstrapv1.ReadyCondition))
+	expect.Same(t, "removing", "the API server of Cluster prod is away; the config is deleted once its node's objects there are "+
+		"removed or its token has expired", conditions.GetMessage(r.now(t), bootstrapv1.ReadyCondition))
 }
 
 // What is not needed is not called: the status of an object that was released, the WindowsMachine of another kind's machine.

@@ -61,7 +61,7 @@ func collector(ctx context.Context, lists Lists, v *Visit, longest time.Duration
 	end := v.r.Now().Add(longest)
 	server.Enough = func() error {
 		if v.r.Now().After(end) {
-			return fmt.Errorf("its lists take longer than %s, and are not read any further", longest)
+			return fmt.Errorf("its lists take longer than %s and were not read to the end", longest)
 		}
 		return nil
 	}
@@ -111,13 +111,13 @@ func (f *Findings) Look(ctx context.Context, v *Visit) error {
 		counts, gone := f.reported.Take(wrong)
 		f.count(v.Key, counts)
 		if n := len(gone); n > 0 {
-			log.Info("A workload cluster no longer has it wrong", "count", n, "findings", gone[:min(n, findings.AtOnce)])
+			log.Info("A placement finding of a workload cluster has ended", "count", n, "findings", gone[:min(n, findings.AtOnce)])
 		}
 	}
 	v.LookAgain(findAgain - v.Now.Sub(f.read))
 	next, pending := f.reported.Next(func(wanted int) int { return v.r.pace.Take(v.Key.Namespace, wanted, v.Now) })
 	for _, finding := range next {
-		log.Info("A workload cluster has something wrong with its placement", "finding", findings.NameOf(finding),
+		log.Info("A workload cluster has a placement finding", "finding", findings.NameOf(finding),
 			"why", cloud.Clean(finding.Why, findings.MaxNote))
 		v.report(corev1.EventTypeWarning, infrav1.PlacementFindingReason, findings.NameOf(finding), findings.NoteOf(finding))
 	}
@@ -168,8 +168,8 @@ func notRead(cluster *clusterv1.Cluster, unread error, lacking []string) placeme
 	if unread != nil {
 		reason = cloud.Clean(unread.Error(), findings.MaxNote/2)
 	}
-	return placement.Finding{Of: "unread", Problem: placement.PoliciesIncomplete, Why: fmt.Sprintf("Cluster %s was not read as a "+
-		"whole, so it is not known where all pods go, nor whether one of the workloads is cluster DNS or kube-proxy: %s",
+	return placement.Finding{Of: "unread", Problem: placement.PoliciesIncomplete, Why: fmt.Sprintf("Cluster %s was not read "+
+		"completely, so findings about its pods, cluster DNS and kube-proxy may be missing: %s",
 		cluster.Name, reason)}
 }
 

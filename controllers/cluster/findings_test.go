@@ -173,10 +173,9 @@ func TestMostFindings(t *testing.T) {
 // TestNotRead: what is not shown, or too much, is reported, and of what is not known nothing is missing.
 func TestNotRead(t *testing.T) {
 	for path, want := range map[string]string{
-		daemonSetsPath: "Warning PlacementFinding Cluster prod was not read as a whole, so it is not known where all pods go, " +
-			"nor whether " +
-			"one of the workloads is cluster DNS or kube-proxy: the user of Secret prod-kubeconfig may not list daemonsets",
-		nodesPath: "Warning PlacementFinding Cluster prod was not read as a whole",
+		daemonSetsPath: "Warning PlacementFinding Cluster prod was not read completely, so findings about its pods, cluster " +
+			"DNS and kube-proxy may be missing: the user of Secret prod-kubeconfig may not list daemonsets",
+		nodesPath: "Warning PlacementFinding Cluster prod was not read completely",
 	} {
 		s := newFindingStage(t, nodeOf("win-0", "windows"))
 		s.lists.refused[path] = true
@@ -191,7 +190,7 @@ func TestNotRead(t *testing.T) {
 	s.after(t, 0)
 	events := s.tells()
 	expect.Same(t, "a sentence, and those that were read", 1+3*page, len(events))
-	expect.Says(t, "the sentence", fmt.Errorf("%s", events[0]), "its list /apis/apps/v1/daemonsets goes on after 3 pages of "+
+	expect.Says(t, "the sentence", fmt.Errorf("%s", events[0]), "its list /apis/apps/v1/daemonsets has more than 3 pages of "+
 		"2 objects")
 }
 
@@ -223,7 +222,7 @@ func TestBrokenReading(t *testing.T) {
 		return nil
 	}
 	s.after(t, 0)
-	s.tellsOnce(t, "events", "Warning PlacementFinding Cluster prod was not read as a whole")
+	s.tellsOnce(t, "events", "Warning PlacementFinding Cluster prod was not read completely")
 }
 
 // TestWhichPoliciesAct: a finding has what the policies will do only where they are known to act and may change workloads.
@@ -319,7 +318,7 @@ func TestLongLists(t *testing.T) {
 	there := objects.Mutating()[0]
 	expect.OK(t, s.workload.Get(t.Context(), client.ObjectKeyFromObject(there), there))
 	events := strings.Join(s.tells(), "\n")
-	for _, part := range []string{"not all workloads were read", "its lists take longer than 35s, and are not read any further"} {
+	for _, part := range []string{"not all workloads were read", "its lists take longer than 35s and were not read to the end"} {
 		if !strings.Contains(events, part) {
 			t.Errorf("no event says: %s:\n%s", part, events)
 		}

@@ -69,8 +69,8 @@ func (p *Policies) Look(ctx context.Context, v *Visit) error {
 	case p.unsure.IsZero():
 		p.unsure = v.Now
 	case v.Now.Sub(p.unsure) >= policiesPatience:
-		v.Reply(policies.Name, &policies.UnkeptError{Reason: "Cluster " + v.Cluster.Name + ": it is not known after a minute whether " +
-			"the policies act that keep workloads for Linux off Windows Nodes"}, served)
+		v.Reply(policies.Name, &policies.UnkeptError{Reason: "Cluster " + v.Cluster.Name + ": the manager could not verify within a " +
+			"minute that the policies act that keep workloads for Linux off Windows Nodes"}, served)
 	}
 	return err
 }

@@ -234,7 +234,7 @@ func TestPoliciesSwitched(t *testing.T) {
 		{"off", 0, 0, ""},
 		{"warn", allValidating, 0, ""},
 		{"", allValidating, allMutating, ""},
-		{"Off", allValidating, allMutating, "Cluster prod has the annotation capwin.io/linux-policy with a value that means nothing"},
+		{"Off", allValidating, allMutating, "Cluster prod has the annotation capwin.io/linux-policy with an invalid value"},
 	} {
 		s.annotate(t, c.value)
 		s.settles(t)

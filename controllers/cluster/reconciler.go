@@ -250,7 +250,7 @@ func (v *Visit) look(ctx context.Context) {
 		if workload.OutOfReach(err) {
 			log = log.V(4)
 		}
-		log.Info("What is kept in the workload cluster is not as it should be", "error", err.Error())
+		log.Info("Objects in the workload cluster could not be kept as they must be", "error", err.Error())
 	}
 	for _, name := range v.Needs {
 		if !v.replied[name] {

@@ -30,8 +30,8 @@ func TestDeafServer(t *testing.T) {
 	}
 	kept, warning := s.kept(t)
 	expect.Same(t, "kept", true, kept)
-	for _, says := range []string{"ValidatingAdmissionPolicies of capwin and does not", "MutatingAdmissionPolicy of capwin " +
-		"and does not"} {
+	for _, says := range []string{"ValidatingAdmissionPolicies of capwin but does not", "MutatingAdmissionPolicy of capwin but " +
+		"does not"} {
 		if !strings.Contains(warning, says) {
 			t.Errorf("no %q in %q", says, warning)
 		}
@@ -130,8 +130,8 @@ func TestPoliciesUnsure(t *testing.T) {
 		s.after(t, time.Minute)
 		kept, warning := s.kept(t)
 		expect.Same(t, name+": after a minute", true, kept)
-		expect.Same(t, name+": the warning", "Cluster prod: it is not known after a minute whether the policies act that keep "+
-			"workloads for Linux off Windows Nodes", warning)
+		expect.Same(t, name+": the warning", "Cluster prod: the manager could not verify within a minute that the policies act that "+
+			"keep workloads for Linux off Windows Nodes", warning)
 		s.fail = nil
 		s.after(t, time.Minute)
 		s.settles(t)

@@ -48,7 +48,7 @@ func TestMaxKept(t *testing.T) {
 	expect.Same(t, "refused, one byte too many", []int{4}, refused())
 	_, err := k.Of(names[4], names[4])
 	want := phase.Stall(infrav1.CredentialsTooLargeReason, "the Secrets that identityRef of the machines of namespace bad names "+
-		"have more than 4194304 bytes together; let them have nothing but credentials, or let the machines name fewer Secrets")
+		"have more than 4194304 bytes together; keep nothing but credentials in them, or use fewer Secrets")
 	expect.Same(t, "stop", phase.Of(want), phase.Of(err))
 	if good := expect.Got(k.of(machine("good", vcenter("good"))))(t); good.Data == nil {
 		t.Error("another namespace's Secret is not kept")

@@ -214,8 +214,8 @@ func (k *Keeper) take(s *secret, namespace string, read Secret) {
 	size, refusal := sizeOf(read.Data), error(nil)
 	if k.kept(namespace)-s.size+size > MaxKept {
 		refusal = phase.Stall(infrav1.CredentialsTooLargeReason,
-			"the Secrets that identityRef of the machines of namespace %s names have more than %d bytes together; let them have "+
-				"nothing but credentials, or let the machines name fewer Secrets", namespace, MaxKept)
+			"the Secrets that identityRef of the machines of namespace %s names have more than %d bytes together; keep nothing but "+
+				"credentials in them, or use fewer Secrets", namespace, MaxKept)
 		read.Data, size = nil, 0
 	}
 	news := !s.wasRead || (s.err == nil) != (refusal == nil) || !equality.Semantic.DeepEqual(s.Secret, read)
@@ -229,7 +229,8 @@ func (k *Keeper) take(s *secret, namespace string, read Secret) {
 func (k *Keeper) fail(ctx context.Context, name types.NamespacedName, s *secret, err error) {
 	err = fmt.Errorf("get credentials: %w", err)
 	if s.wasRead {
-		ctrl.LoggerFrom(ctx).Error(err, "Credentials cannot be read; what was known of them stands", "kind", k.kind(), "secret", name)
+		ctrl.LoggerFrom(ctx).Error(err, "Credentials cannot be read; the last ones that were read stay in use",
+			"kind", k.kind(), "secret", name)
 		return
 	}
 	if s.err == nil {

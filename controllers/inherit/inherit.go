@@ -23,8 +23,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Place writes into the status where the VM of a machine goes. The reader asks the API server itself: an answer is needed once per
-// machine.
+// Place writes into the status where the VM of a machine goes. The reader asks the API server itself: each machine needs an
+// answer once.
 func Place(
 	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
 ) error {
@@ -37,7 +37,7 @@ func Place(
 	}
 	ref := cluster.Spec.InfrastructureRef
 	object, err := read(ctx, reader, p, cluster, phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
-		"%s %s of Cluster %s does not exist; create it, or say in spec.%s of a new WindowsMachineTemplate all that it would say",
+		"%s %s of Cluster %s does not exist; create it, or set all its fields in spec.%s of a new WindowsMachineTemplate",
 		ref.Kind, ref.Name, cluster.Name, p.Name()))
 	if err != nil {
 		return err
@@ -45,8 +45,8 @@ func Place(
 	return phase.Cloud(p.Resolve(m, object))
 }
 
-// Rights returns a machine whose place is not known, because its status was lost, with the rights of the Cluster's infrastructure.
-// Where that is of another kind, or there is no Cluster any more, it has none.
+// Rights returns a machine whose place is not known, because its status was lost, with the rights of the Cluster's
+// infrastructure. Where that is of another kind, or there is no Cluster any more, it has none.
 func Rights(
 	ctx context.Context, reader client.Reader, p cloud.Placer, m *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
 ) (*infrav1.WindowsMachine, error) {
@@ -56,7 +56,7 @@ func Rights(
 	}
 	ref := cluster.Spec.InfrastructureRef
 	object, err := read(ctx, reader, p, cluster, phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
-		"%s %s of Cluster %s, which says with whose rights the VM was made, does not exist; create it again, or set identityRef",
+		"%s %s of Cluster %s, which names the identity that made the VM, does not exist; create it again, or set identityRef",
 		ref.Kind, ref.Name, cluster.Name))
 	if err != nil {
 		return nil, err

@@ -184,7 +184,7 @@ func (g Gate) noCNI(ctx context.Context, c Candidate) (warning string) {
 	switch {
 	case err != nil:
 		ctrl.LoggerFrom(ctx).V(4).Info("DaemonSets cannot be read", "error", err.Error())
-		return fmt.Sprintf("the DaemonSets of Cluster %s could not be read, so it is not known whether it has a CNI for Windows",
+		return fmt.Sprintf("the DaemonSets of Cluster %s could not be read, so the manager cannot check its CNI for Windows",
 			c.Cluster.Name)
 	case len(sets.Refused) > 0:
 		return refused(c.Cluster, sets.Refused, "whether it has a CNI for Windows")

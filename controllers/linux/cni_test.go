@@ -241,13 +241,14 @@ func TestNoCNI(t *testing.T) {
 		"no Node will come":  {[]func(*stage){calico, invalid}, "", asks[:3]},
 		"they are not shown": {
 			[]func(*stage){calico, func(s *stage) { s.sets.Refused = []string{"its DaemonSets"} }},
-			"Cluster prod does not show its DaemonSets to the user of Secret prod-kubeconfig, so it is not known whether it has a CNI " +
+			"Cluster prod does not show its DaemonSets to the user of Secret prod-kubeconfig, so the manager cannot check whether it " +
+				"has a CNI " +
 				"for Windows; give that user the right to read it",
 			asks,
 		},
 		"they cannot be read": {
 			[]func(*stage){calico, func(s *stage) { s.fails = map[string]error{"DaemonSets": errLinux} }},
-			"the DaemonSets of Cluster prod could not be read, so it is not known whether it has a CNI for Windows", asks,
+			"the DaemonSets of Cluster prod could not be read, so the manager cannot check its CNI for Windows", asks,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

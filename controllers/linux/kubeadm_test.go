@@ -68,9 +68,11 @@ func TestKubeadmIsAsked(t *testing.T) {
 	s.dns.Refused = []string{"Service kube-system/kube-dns"}
 	expect.Same(t, "warnings", []string{
 		"Cluster prod does not show ConfigMap kube-system/kubeadm-config, ConfigMap kube-system/kubelet-config to the user of " +
-			"Secret prod-kubeconfig, so it is not known whether kubeadm has made the control plane, so that nodes can join; give that " +
+			"Secret prod-kubeconfig, so the manager cannot check whether kubeadm has made the control plane, so that nodes can join; " +
+			"give that " +
 			"user the right to read it",
-		"Cluster prod does not show Service kube-system/kube-dns to the user of Secret prod-kubeconfig, so it is not known whether " +
+		"Cluster prod does not show Service kube-system/kube-dns to the user of Secret prod-kubeconfig, so the manager cannot check " +
+			"whether " +
 			"cluster DNS stays on Linux; give that user the right to read it",
 	}, expect.Got(s.pass(t))(t).Warnings)
 	s.kubeadm.Missing = []string{"kube-public/cluster-info"}

@@ -147,7 +147,7 @@ func notAsked(ctx context.Context, cluster *clusterv1.Cluster, subject string, e
 	if !ok {
 		return fmt.Errorf("read %s of Cluster %s: %w", subject, cluster.Name, err)
 	}
-	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be asked", "for", subject, "error", err.Error())
+	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be read", "for", subject, "error", err.Error())
 	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
 		"the API server of Cluster %s %s; Windows waits until it shows a Ready Linux Node", cluster.Name, unreachable.Why)
 }
@@ -157,8 +157,8 @@ func refused(cluster *clusterv1.Cluster, objects []string, unknown string) strin
 	if len(objects) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Cluster %s does not show %s to the user of Secret %s-kubeconfig, so it is not known %s; give that user the "+
-		"right to read it", cluster.Name, placement.List(objects), cluster.Name, unknown)
+	return fmt.Sprintf("Cluster %s does not show %s to the user of Secret %s-kubeconfig, so the manager cannot check %s; give "+
+		"that user the right to read it", cluster.Name, placement.List(objects), cluster.Name, unknown)
 }
 
 // OldestVersion is the oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; it is empty

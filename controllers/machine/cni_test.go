@@ -96,13 +96,13 @@ func TestCNINotReady(t *testing.T) {
 		f := world(append(changes, vm(cloud.Running, succeeded), withNode, noCNI(0), later, seen)...)
 		return conditions.GetMessage(f.windows, infrav1.CNIReadyCondition)
 	}
-	const begins = "Node m-abc has had no CNI for 15m: its kubelet says that the network plug-in is not ready. Looked for: "
+	const begins = "Node m-abc has had no CNI for 15m: its kubelet reports that the network plug-in is not ready. Looked for: "
 	expect.Same(t, "Flannel", begins+`the Windows service flanneld, which writes C:\run\flannel\subnet.env, after which the node `+
 		`writes C:\etc\cni\net.d\10-flannel.conf (on the node: Get-Service flanneld)`, sentence(flannel))
 	blocked := vm(cloud.Running, reported("Succeeded", "1/1 every-boot", atEnd+`,"boot":{"state":"Failed",`+
 		`"reason":"NodeFilesFailed","message":"cni-configuration: Access to the path is denied."}`))
-	expect.Same(t, "the node knows more", strings.Replace(begins, "Looked", `The node says: "cni-configuration: Access to the path `+
-		`is denied." (NodeFilesFailed). Looked`, 1)+`a file of the CNI in C:\etc\cni\net.d; another bootstrap provider configured `+
+	expect.Same(t, "the node knows more", strings.Replace(begins, "Looked", `The node reports: "cni-configuration: Access to the `+
+		`path is denied." (NodeFilesFailed). Looked`, 1)+`a file of the CNI in C:\etc\cni\net.d; another bootstrap provider configured `+
 		`the node`,
 		conditions.GetMessage(world(blocked, withNode, noCNI(0), later, seen).windows, infrav1.CNIReadyCondition))
 	expect.Same(t, "no config of ours",

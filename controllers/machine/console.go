@@ -36,7 +36,7 @@ func (r *Reconciler) quoteConsole(ctx context.Context, f *facts) {
 			cloud.Clean("the console of VM "+f.identity.Name+" was not read: "+err.Error(), maxNote))
 	case len(lines) > 0:
 		r.Events.Eventf(f.windows, nil, corev1.EventTypeNormal, infrav1.ConsoleReadReason, "Reconcile", "%s",
-			cloud.Clean("last words at the console of VM "+f.identity.Name+": "+strings.Join(lines, "; "), maxNote))
+			cloud.Clean("last lines on the console of VM "+f.identity.Name+": "+strings.Join(lines, "; "), maxNote))
 	}
 }
 

@@ -54,7 +54,7 @@ func TestConsole(t *testing.T) {
 		expect.Same(t, "reads at once", 0, s.looks(t, 1))
 		expect.Same(t, "reads a little later", 1, s.looks(t, 3))
 		told := s.quotes()
-		want := "Normal ConsoleRead last words at the console of VM " + path.Base(name) + ": CAPWIN state=Failed; xxx"
+		want := "Normal ConsoleRead last lines on the console of VM " + path.Base(name) + ": CAPWIN state=Failed; xxx"
 		if len(told) != 1 || !strings.HasPrefix(told[0], want) || len(told[0]) != len("Normal ConsoleRead ")+maxNote {
 			t.Errorf("the events are %q", told)
 		}

@@ -126,7 +126,7 @@ func TestConnectAs(t *testing.T) {
 			"AzureClusterIdentity identities/theirs", "theirs", "China", "",
 		},
 		"the manager's own": {infrav1.IdentityReference{}, nil, "", "", "", "is for nobody"},
-		"of another kind":   {infrav1.IdentityReference{Kind: "Other", Name: "own"}, nil, "", "", "", "does not know"},
+		"of another kind":   {infrav1.IdentityReference{Kind: "Other", Name: "own"}, nil, "", "", "", "does not support"},
 		"one that is gone": {
 			infrav1.IdentityReference{Kind: infrav1.IdentityAzureCluster, Name: "gone"}, nil, "", "", "", "does not exist; create it",
 		},

@@ -127,7 +127,7 @@ func cniCondition(f *facts) *metav1.Condition {
 	health, due := nodeHealthOf(f), cniDue(f)
 	switch {
 	case !due.IsZero() && !f.now.Before(due):
-		c.Message = fmt.Sprintf("Node %s has had no CNI for %s: its kubelet says that the network plug-in is not ready. "+
+		c.Message = fmt.Sprintf("Node %s has had no CNI for %s: its kubelet reports that the network plug-in is not ready. "+
 			"%sLooked for: %s", nodeName(f), brief(cniLimit), ownCause(f), lookedFor(f))
 		return &c
 	case health == nil, health.Status == metav1.ConditionUnknown, lacksCNI(health), nodeDeleted(f),
@@ -144,7 +144,7 @@ func ownCause(f *facts) string {
 	if boot == nil || boot.State != string(plan.StateFailed) {
 		return ""
 	}
-	return fmt.Sprintf("The node says: %s (%s). ", quote(boot.Message), boot.Reason)
+	return fmt.Sprintf("The node reports: %s (%s). ", quote(boot.Message), boot.Reason)
 }
 
 func lookedFor(f *facts) string {

@@ -129,7 +129,7 @@ func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
 }
 
 // complete stops if the spec lacks a field that the API allows to be left out, such as in a template that a ClusterClass patches,
-// or if the Machine wants what this cloud has not.
+// or if the Machine needs what this cloud has not.
 func (r *Reconciler) complete(_ context.Context, f *facts) error {
 	if refused := refusals.FailureDomain(f.machine, r.Clouds.Part(f.windows).Place != nil); refused != "" {
 		return phase.Stall(infrav1.SpecInvalidReason, "%s", refused)

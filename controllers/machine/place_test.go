@@ -112,7 +112,7 @@ func TestFailureDomain(t *testing.T) {
 	})
 	stop := phase.Of(r.complete(t.Context(), f))
 	if stop.Reason != infrav1.SpecInvalidReason || !stop.Stalled ||
-		!strings.Contains(stop.Message, `wants failure domain "zone-a"`) {
+		!strings.Contains(stop.Message, `has failure domain "zone-a"`) {
 		t.Errorf("it stops with %s: %s", stop.Reason, stop.Message)
 	}
 	f.windows.Spec.VSphere, f.windows.Spec.Azure = nil, &infrav1.AzureVM{Image: infrav1.AzureImage{ID: "image"}}

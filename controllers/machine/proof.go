@@ -183,7 +183,7 @@ func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
 func (r *Reconciler) leave(f *facts, gone cloud.VM) {
 	if f.mayRemain = gone.Left; gone.Left != "" {
 		r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.VMMayRemainReason, "Delete", "%s",
-			cloud.Clean("the machine is let go, but the cloud did not delete a VM of it at the request of the controller: "+gone.Left,
+			cloud.Clean("the WindowsMachine is deleted, but the cloud deleted no VM at the controller's request: "+gone.Left,
 				longestLeft))
 	}
 	if len(gone.Orphans) > 0 {
@@ -204,5 +204,5 @@ func leftNote(orphans []string) string {
 		names = append(names, strconv.Quote(cloud.Clean(name, longestName)))
 	}
 	return cloud.Clean(fmt.Sprintf("Resources that stay in the cloud, because nothing proves that they were made for this machine: "+
-		"%d. Look whose they are, and delete them by hand: %s", len(orphans), strings.Join(names, ", ")), longestLeft)
+		"%d. Find out whose they are, and delete them by hand: %s", len(orphans), strings.Join(names, ", ")), longestLeft)
 }

@@ -25,7 +25,7 @@ func toldOfLeft(orphans ...string) (told []string) {
 
 func TestLeave(t *testing.T) {
 	const text = "Warning OrphanedResource Resources that stay in the cloud, because nothing proves that they were made for this " +
-		"machine: %d. Look whose they are, and delete them by hand: %s"
+		"machine: %d. Find out whose they are, and delete them by hand: %s"
 	many := make([]string, 12)
 	for n := range many {
 		many[n] = fmt.Sprint("disk d-", n)
@@ -64,7 +64,7 @@ func TestLongLeave(t *testing.T) {
 	}
 	_, note, _ := strings.Cut(toldOfLeft(all...)[0], "OrphanedResource ")
 	expect.Same(t, "bytes of the note", 900, len(note))
-	if !strings.Contains(note, ": 500. Look whose they are") || !strings.HasSuffix(note, "...") {
+	if !strings.Contains(note, ": 500. Find out whose they are") || !strings.HasSuffix(note, "...") {
 		t.Errorf("the note says neither how many there are nor that it is cut: %s", note)
 	}
 }

@@ -302,7 +302,8 @@ func logCause(ctx context.Context, f *facts, end error) {
 			conditions.GetMessage(f.windows, name) != conditions.GetMessage(f.original, name)
 	}
 	if stop.Cause != nil && (changed(infrav1.VMRunningCondition) || changed(infrav1.CloudReachableCondition)) {
-		ctrl.LoggerFrom(f.logged(ctx)).Info("The cloud did not do what was asked", "vm", f.identity.Name, "reason", stop.Reason,
+		ctrl.LoggerFrom(f.logged(ctx)).Info("The cloud did not do what the controller "+
+			"requested", "vm", f.identity.Name, "reason", stop.Reason,
 			"error", cloud.Clean(stop.Cause.Error(), maxLine))
 	}
 }

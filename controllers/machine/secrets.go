@@ -88,7 +88,7 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 	placer, ok := provider.(cloud.Placer)
 	if !ok || ref.Kind != "" && string(ref.Kind) != identities.Kind {
 		return phase.Stall(infrav1.SpecInvalidReason,
-			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
+			"identityRef has the kind %q, which this release of the manager does not support; set identityRef to a Secret", ref.Kind)
 	}
 	use := identities.Use{
 		Machine: client.ObjectKeyFromObject(f.windows), Holds: mayHaveVM(f), Deleting: deleting(f),
@@ -150,8 +150,8 @@ func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) er
 			key.Name, key.Namespace)
 	case secret.Unheld && !mayHaveVM(f):
 		return phase.Wait(phase.Credentials, infrav1.CredentialsRejectedReason,
-			"Secret %s with the cloud's credentials is not of the type Opaque, or in a namespace of Kubernetes itself, so that it could "+
-				"go before the VM: create it anew as Opaque, in a namespace of yours", key.Name)
+			"Secret %s with the cloud's credentials is not of the type Opaque, or in a namespace of Kubernetes itself, so that it "+
+				"could be deleted before the VM: create it again as Opaque, in a namespace of yours", key.Name)
 	case secret.Going && !mayHaveVM(f):
 		return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason,
 			"Secret %s with the cloud's credentials is being deleted, and stays only for the machines that may have a VM; no new VM is "+
@@ -300,7 +300,7 @@ func understood(data *corev1.Secret, setup infrav1.ImageSetup) error {
 	}
 	if runs == "" {
 		return phase.Stall(infrav1.SpecInvalidReason,
-			"image.setup %q is not known to this release of the manager; upgrade the manager, or use another WindowsMachineTemplate",
+			"image.setup %q is not supported by this release of the manager; upgrade the manager, or use another WindowsMachineTemplate",
 			setup)
 	}
 	return phase.Stall(infrav1.BootstrapFormatMismatchReason,

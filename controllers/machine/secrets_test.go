@@ -47,7 +47,7 @@ func TestIdentityOfANewerAPI(t *testing.T) {
 	newer.Spec.Azure = &infrav1.AzureVM{}
 	r := &Reconciler{Clouds: inClouds(fake.Provider{})}
 	wantStop(t, r.connect(t.Context(), &facts{windows: newer}), infrav1.SpecInvalidReason,
-		`identityRef has the kind "AzureClusterIdentity", which this release of the manager does not know`)
+		`identityRef has the kind "AzureClusterIdentity", which this release of the manager does not support`)
 }
 
 // Machines in the clouds of several AzureClusters share a Secret that does not say where its principal is: each logs in to its
@@ -97,7 +97,7 @@ func TestUnderstood(t *testing.T) {
 		"of a KubeadmConfig":  {"cloud-config", infrav1.BootstrapFormatMismatchReason, `format "cloud-config", but the image runs`, ""},
 		"Ignition":            {"ignition", infrav1.BootstrapFormatMismatchReason, `image.setup is CloudbaseInit`, ""},
 		"other letters":       {"CloudbaseInit", infrav1.BootstrapFormatMismatchReason, "use a WindowsBootstrapConfig", ""},
-		"setup of a new API":  {"sysprep", infrav1.SpecInvalidReason, `image.setup "Sysprep" is not known`, "Sysprep"},
+		"setup of a new API":  {"sysprep", infrav1.SpecInvalidReason, `image.setup "Sysprep" is not supported`, "Sysprep"},
 		"setup, without data": {"", infrav1.SpecInvalidReason, `upgrade the manager`, "Sysprep"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,8 @@ func bootstrapCondition(f *facts) metav1.Condition {
 		c.Status = metav1.ConditionFalse
 		c.Reason, c.Message = givenUp(f, limit)
 	case !runs(f) && hadVM(f):
-		c.Reason, c.Message = infrav1.WaitingForVMReason, "the VM does not run; the condition VMRunning of the WindowsMachine says why"
+		c.Reason, c.Message = infrav1.WaitingForVMReason, "the VM does not run; the condition VMRunning of the WindowsMachine has "+
+			"the cause"
 	case hasReported(f, plan.StateSucceeded):
 		c.Reason, c.Message = infrav1.WaitingForNodeReason, success(progress, limit)+"; Cluster API has not seen its Node yet"
 	case progress != nil:
@@ -103,7 +104,7 @@ func stands(f *facts, c metav1.Condition) metav1.Condition {
 }
 
 // notUnderstood does not quote the report: each change of the status wakes us.
-const notUnderstood = "the manager does not understand the guest's report (its log says why)"
+const notUnderstood = "the manager does not understand the guest's report (its log has the cause)"
 
 func butUnread(f *facts) string {
 	if f.unread == nil {

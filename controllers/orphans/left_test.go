@@ -75,17 +75,17 @@ func TestAllThatIsLeft(t *testing.T) {
 	expect.Same(t, "VMs", 1, s.vms["ns/blue"])
 	want := []string{
 		`Warning OrphanedResource Look ns/blue ns/m: The disk "data" on vcenter.example.com (Secret vcenter) was made for VM ` +
-			`cloud://m of WindowsMachine m, which no longer exists. It is left alone; look whose it is, and if nothing uses it, ` +
-			`delete it by hand`,
+			`cloud://m of WindowsMachine m, which no longer exists. It stays; find out whose ` +
+			`it is, and if nothing uses it, delete it by hand`,
 		`Warning OrphanedResource Look ns/blue ns/m: The disk "os" on vcenter.example.com (Secret vcenter) was made for VM ` +
-			`cloud://m of WindowsMachine m, which no longer exists. It is left alone; look whose it is, and if nothing uses it, ` +
-			`delete it by hand`,
+			`cloud://m of WindowsMachine m, which no longer exists. It stays; find out whose ` +
+			`it is, and if nothing uses it, delete it by hand`,
 		`Warning OrphanedResource Look ns/blue ns/m: The network interface "os" on vcenter.example.com (Secret vcenter) was made ` +
-			`for VM cloud://m of WindowsMachine m, which no longer exists. It is left alone; look whose it is, and if nothing uses ` +
-			`it, delete it by hand`,
+			`for VM cloud://m of WindowsMachine m, which no longer exists. It stays; find out whose ` +
+			`it is, and if nothing uses it, delete it by hand`,
 		`Warning OrphanedResource Look ns/blue ns/m: The public IP address "ip" on vcenter.example.com (the manager's own ` +
-			`identity) was made for VM cloud://m of WindowsMachine m, which no longer exists. It is left alone; look whose it is, ` +
-			`and if nothing uses it, delete it by hand`,
+			`identity) was made for VM cloud://m of WindowsMachine m, which no longer exists. It stays; find out whose ` +
+			`it is, and if nothing uses it, delete it by hand`,
 	}
 	slices.Sort(s.notes)
 	if diff := cmp.Diff(want, s.notes[:4]); diff != "" {

@@ -88,7 +88,7 @@ func TestToldOnce(t *testing.T) {
 	s.look(time.Second)
 	s.want("after the time", 1, 1, 1)
 	want := `Warning OrphanedVM Look ns/blue ns/m: VM "vm-m" (cloud://m) on vcenter.example.com (Secret vcenter) was made for ` +
-		`WindowsMachine m, which no longer exists. The VM is left alone; if nothing uses it, delete it in the cloud`
+		`WindowsMachine m, which no longer exists. The VM stays; if nothing uses it, delete it in the cloud`
 	if diff := cmp.Diff([]string{want}, s.notes); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -20,12 +20,12 @@ func (l *Lookout) publish(ctx context.Context, o *orphan, cluster *clusterv1.Clu
 	kind, log := cloud.Clean(o.Kind, maxName), ctrl.LoggerFrom(ctx).WithValues("cluster", o.cluster(), "providerID", id,
 		"server", server, "secret", o.Secret.Name, "machine", o.Key.Name)
 	reason, note := infrav1.OrphanedVMReason, fmt.Sprintf(
-		"VM %q (%s) on %s (%s) was made for WindowsMachine %s, which no longer exists. The VM is left alone; if nothing uses it, "+
-			"delete it in the cloud", name, id, server, credentials(o), o.Key.Name)
+		"VM %q (%s) on %s (%s) was made for WindowsMachine %s, which no longer exists. The VM stays; if nothing uses it, delete it "+
+			"in the cloud", name, id, server, credentials(o), o.Key.Name)
 	if o.Kind != "" {
 		reason, note = infrav1.OrphanedResourceReason, fmt.Sprintf(
-			"The %s %q on %s (%s) was made for VM %s of WindowsMachine %s, which no longer exists. It is left alone; look whose it "+
-				"is, and if nothing uses it, delete it by hand", kind, name, server, credentials(o), id, o.Key.Name)
+			"The %s %q on %s (%s) was made for VM %s of WindowsMachine %s, which no longer exists. It stays; find out whose it is, and "+
+				"if nothing uses it, delete it by hand", kind, name, server, credentials(o), id, o.Key.Name)
 		log.Info("What a VM left has no machine", "kind", kind, "name", name)
 	} else {
 		log.Info("A VM has no machine", "vm", name)

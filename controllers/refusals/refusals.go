@@ -47,6 +47,6 @@ func FailureDomain(machine *clusterv1.Machine, isPlaced bool) string {
 	if machine.Spec.FailureDomain == "" || isPlaced {
 		return ""
 	}
-	return fmt.Sprintf("Machine %s wants failure domain %q, but VMs of this cloud are not placed by failure domain; "+
+	return fmt.Sprintf("Machine %s has failure domain %q, but VMs of this cloud are not placed by failure domain; "+
 		"remove spec.failureDomain", machine.Name, machine.Spec.FailureDomain)
 }

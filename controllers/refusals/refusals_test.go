@@ -55,7 +55,7 @@ func TestFailureDomain(t *testing.T) {
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
 	expect.Same(t, "none", "", FailureDomain(machine, false))
 	machine.Spec.FailureDomain = "a"
-	expect.Same(t, "in a cloud without", `Machine m wants failure domain "a", but VMs of this cloud are not placed by failure `+
+	expect.Same(t, "in a cloud without", `Machine m has failure domain "a", but VMs of this cloud are not placed by failure `+
 		`domain; `+
 		"remove spec.failureDomain", FailureDomain(machine, false))
 	expect.Same(t, "in a cloud that has them", "", FailureDomain(machine, true))

@@ -26,7 +26,7 @@ func Skew(machine *clusterv1.Machine, controlPlane string) (wait, refused string
 	skew := int(actual.Minor()) - int(wanted.Minor())
 	switch {
 	case skew < 0:
-		return fmt.Sprintf("the Machine wants %s, but a Node of its control plane has %s, and a kubelet must not be newer; "+
+		return fmt.Sprintf("the Machine needs %s, but a Node of its control plane has %s, and a kubelet must not be newer; "+
 			"upgrade the control plane first", machine.Spec.Version, controlPlane), ""
 	case skew > mostBehind:
 		return "", fmt.Sprintf("Machine spec.version: %s is more than %d minor versions older than the control plane's %s; "+

@@ -115,7 +115,7 @@ func Foreign(response *http.Response) string {
 	case response.StatusCode < 200:
 		return "answers with something that is not HTTP"
 	case response.Header.Get("Content-Encoding") != "":
-		return "answers in an encoding that was not asked for"
+		return "answers in an encoding that was not requested"
 	}
 	return ""
 }

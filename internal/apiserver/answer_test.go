@@ -86,7 +86,7 @@ func TestReadsNothing(t *testing.T) {
 		headers []string
 	}{
 		"answers with a redirect, which is not followed": {307, []string{"Location", "http://elsewhere"}},
-		"answers in an encoding that was not asked for":  {200, []string{"Content-Encoding", "gzip"}},
+		"answers in an encoding that was not requested":  {200, []string{"Content-Encoding", "gzip"}},
 		"answers with something that is not HTTP":        {101, nil},
 		"answers with something that is not JSON":        {200, []string{"Content-Type", "application/vnd.kubernetes.protobuf"}},
 		"something that is not JSON":                     {200, []string{"Content-Type", "application/json;stream=watch;;"}},

@@ -96,7 +96,7 @@ type EndlessError struct {
 
 // Error implements error.
 func (e *EndlessError) Error() string {
-	return fmt.Sprintf("its list %s goes on after %d pages of %d objects, and is not read any further", e.Path, e.Pages, e.Page)
+	return fmt.Sprintf("its list %s has more than %d pages of %d objects and was not read to the end", e.Path, e.Pages, e.Page)
 }
 
 // item decodes an object of a list. Names end up in commands for a shell, so they must be such as a real API server takes.
@@ -109,7 +109,7 @@ func item[T any](path string, text []byte, visit func(T) error) error {
 	}
 	for _, name := range []string{named.Metadata.Name, named.Metadata.Namespace} {
 		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
-			return fmt.Errorf("its list %s has an object with the name %.80q, which no API server of Kubernetes takes", path, name)
+			return fmt.Errorf("its list %s has an object with the name %.80q, which no API server of Kubernetes accepts", path, name)
 		}
 	}
 	var object T

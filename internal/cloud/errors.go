@@ -58,7 +58,7 @@ func Missing(field string) *Error {
 
 // NoSpec is the error about a machine without the part of its spec for a cloud, which may have been taken out of it.
 func NoSpec(field string) *Error {
-	return Errorf(Invalid, infrav1.SpecInvalidReason, "%s is missing: add it to say where and how to make the VM", field)
+	return Errorf(Invalid, infrav1.SpecInvalidReason, "%s is missing: add it with the settings of the VM", field)
 }
 
 // NameTaken is the error about a foreign object, such as a VM, that has the name which the machine needs at a place in the cloud.

@@ -33,7 +33,7 @@ func TestMissing(t *testing.T) {
 func TestNoSpec(t *testing.T) {
 	err := NoSpec("spec.vsphere")
 	if err.Kind != Invalid || err.Reason != infrav1.SpecInvalidReason ||
-		err.Error() != "spec.vsphere is missing: add it to say where and how to make the VM" {
+		err.Error() != "spec.vsphere is missing: add it with the settings of the VM" {
 		t.Errorf("error = %+v", err)
 	}
 }

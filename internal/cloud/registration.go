@@ -4,7 +4,8 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// Registration is a kind of cloud as a program registers it. The controllers know a cloud by nothing else. All functions are pure.
+// Registration is a kind of cloud as a program registers it. The controllers know a cloud by nothing else. All functions are
+// pure.
 type Registration struct {
 	// Provider has the accounts. It may be a Placer.
 	Provider Provider
@@ -31,30 +32,31 @@ type Part struct {
 	Setup infrav1.ImageSetup
 	// Size of the VM, if the spec has it.
 	Size Size
-	// Place is where the VM goes, once Resolve has written it into the status.
+	// Place is nil until Resolve has written it into the status.
 	Place *Place
 	// Lacks names a field of the status that a file of the node needs and that is not known yet; empty if there is none.
 	Lacks string
 }
 
-// Place is with whose rights a machine is managed, unless its identityRef names an identity.
+// Place is what the controllers read of where a VM goes.
 type Place struct {
-	// Cloud is the one that the VM is in, if the place names one. SecretCloud is that for Secrets that name none; empty leaves it
-	// to the manager.
+	// Cloud is the one that the place names, if any. SecretCloud is the cloud of a Secret that names none itself; if it is empty,
+	// the manager's default holds.
 	Cloud, SecretCloud string
-	// Identity is the one that the infrastructure object names; the zero value is the manager's own.
+	// Identity is the one that the infrastructure object names, for machines without an identityRef; the zero value is the
+	// manager's own.
 	Identity Key
 }
 
-// Initializer is for people, where it has initialized no Node. Reads is what it reads, and Brings is what of the management
-// cluster brings that in a flavor, with %s for the Cluster.
+// Initializer has two clauses for people whose Nodes are not initialized. Reads names the configuration that the cloud provider
+// reads, and Brings what of the management cluster brings that in a flavor, with %s for the Cluster.
 type Initializer struct{ Reads, Brings string }
 
 // Registry has the clouds that a program supports.
 type Registry []Registration
 
-// Find returns that of a machine's cloud. It finds none for a cloud that is not supported or, if the API is newer than this
-// release, not even known.
+// Find returns the registration of a machine's cloud. There is none for a cloud that is not supported or, if the API is newer
+// than this release, not even known.
 func (r Registry) Find(m *infrav1.WindowsMachine) (Registration, bool) {
 	for _, registered := range r {
 		if registered.Chosen(m.Spec) {

@@ -35,10 +35,11 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 // checkScope refuses what selects no object, so that the manager would do nothing and be healthy.
 func (f *managerFlags) checkScope() error {
 	if problems := validation.IsDNS1123Label(f.namespace); f.namespace != "" && len(problems) > 0 {
-		return fmt.Errorf("--namespace=%q is no name of a namespace: %s; leave it out for all namespaces", f.namespace, problems[0])
+		return fmt.Errorf("--namespace=%q is not the name of a namespace: %s; leave it out for all "+
+			"namespaces", f.namespace, problems[0])
 	}
 	if problems := validation.IsValidLabelValue(f.watchFilter); len(problems) > 0 {
-		return fmt.Errorf("--watch-filter=%q is no value of a label: %s; leave it out for all objects", f.watchFilter, problems[0])
+		return fmt.Errorf("--watch-filter=%q is not a valid label value: %s; leave it out for all objects", f.watchFilter, problems[0])
 	}
 	return nil
 }
@@ -68,7 +69,7 @@ func (f *managerFlags) checkLimits() error {
 		{"windowsbootstrapconfig-concurrency", float64(f.configConcurrency)},
 	} {
 		if !(option.value > 0) { // nor NaN
-			return fmt.Errorf("--%s=%v is no limit; use a number above 0", option.flag, option.value)
+			return fmt.Errorf("--%s=%v is not a limit; use a number above 0", option.flag, option.value)
 		}
 	}
 	return nil
@@ -105,6 +106,6 @@ func (f *managerFlags) checkProfiler() error {
 	if address := net.ParseIP(host); err == nil && (host == "localhost" || address != nil && address.IsLoopback()) {
 		return nil
 	}
-	return fmt.Errorf("--profiler-address=%s is not on the loopback interface, and the profiler asks for no login; "+
-		"use localhost:6060 and kubectl port-forward", f.profilerAddress)
+	return fmt.Errorf("--profiler-address=%s is not on the loopback interface, and the profiler needs no login; use "+
+		"localhost:6060 and kubectl port-forward", f.profilerAddress)
 }

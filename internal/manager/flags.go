@@ -110,7 +110,7 @@ func (f *managerFlags) addLogFlags(fs *pflag.FlagSet) {
 // addProfilerFlags adds those of Cluster API's managers.
 func (f *managerFlags) addProfilerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.profilerAddress, "profiler-address", "",
-		"Address of the profiler, such as localhost:6060; empty means none. It asks for no login, so it must be a loopback address.")
+		"Address of the profiler, such as localhost:6060; empty means none. It needs no login, so it must be a loopback address.")
 	fs.BoolVar(&f.contention, "contention-profiling", false, "Also profile where goroutines wait for each other.")
 }
 
@@ -133,11 +133,11 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 	fs.Float32Var(&f.workloadQPS, "workload-api-qps", 20, "Maximum queries per second to one workload cluster.")
 	fs.IntVar(&f.workloadBurst, "workload-api-burst", 30, "Maximum queries in one burst to one workload cluster.")
 	fs.StringSliceVar(&f.tookOverFrom, "took-over-from", nil,
-		"UIDs of management clusters whose machines this one has taken over: a VM that one of them made is the machine's whose name "+
-			"it has written on it, without the bootstrap Secret that proves it otherwise; empty means none.")
+		"UIDs of management clusters whose machines this one has taken over: a VM that one of them made belongs to the machine "+
+			"whose name is written on it, even without the bootstrap Secret that proves it; empty means none.")
 	fs.StringArrayVar(&f.tenants, "tenants", nil,
-		"Entries NAMESPACE:accounts=N,clusters=N: so many accounts at clouds (16) and connections to workload clusters (64) a "+
-			"namespace may have at a time; empty lifts none.")
+		"Entries NAMESPACE:accounts=N,clusters=N: how many accounts at clouds (default 16) and connections to workload clusters "+
+			"(default 64) a namespace may have at a time; empty means the defaults for all.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
 		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
 }
@@ -145,7 +145,7 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 func (f *managerFlags) addAzureFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.azureClouds, "azure-clouds", "", "File with clouds beside those of Microsoft that machines in Azure may name.")
 	fs.StringVar(&f.azureCloud, "azure-cloud", "",
-		"Cloud of identities, and of Secrets without the key cloud where no AzureCluster says another; empty means AzurePublicCloud.")
+		"Cloud of identities, and of Secrets without the key cloud where no AzureCluster names another; empty means AzurePublicCloud.")
 	fs.StringSliceVar(&f.azureNamespaces, "azure-namespaces", nil,
 		"Namespaces whose machines may use the manager's own identity in Azure; empty means none.")
 	fs.StringSliceVar(&f.azureIdentities, "azure-identities", nil,
@@ -160,7 +160,7 @@ func (f *managerFlags) azure() (azure.Provider, error) {
 		return azure.Provider{}, fmt.Errorf("--azure-clouds: %w", err)
 	}
 	if _, ok := book.Named(f.azureCloud); !ok {
-		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known; use one of %s",
+		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not defined; use one of %s",
 			f.azureCloud, strings.Join(book.Names(), ", "))
 	}
 	p, err := azure.Provider{Book: book, Cloud: f.azureCloud, Namespaces: f.azureNamespaces}.Lend(f.azureIdentities)

@@ -18,8 +18,8 @@ func managementCluster(ctx context.Context, live client.Reader) (types.UID, erro
 	namespace := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	err := live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace)
 	if apierrors.IsForbidden(err) {
-		ctrl.LoggerFrom(ctx).Info("The manager may not read the namespace kube-system: what VMs leave in Azure is removed only if the "+
-			"status of its machine has its ID, and told otherwise", "error", err.Error())
+		ctrl.LoggerFrom(ctx).Info("The manager may not read the namespace kube-system: what VMs leave in Azure is removed only if "+
+			"the status of its machine has its ID, and reported otherwise", "error", err.Error())
 		return "", nil
 	}
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 var (
 	build = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "capwin_build_info",
-		Help: "Always 1; the labels say which manager this is and how it was built.",
+		Help: "Always 1; the labels show which manager this is and how it was built.",
 	}, []string{"version", "go_version", "controllers"}))
 
 	skew = registered(prometheus.NewGauge(prometheus.GaugeOpts{
@@ -58,7 +58,7 @@ var (
 
 	phases = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "capwin_bootstrap_phase_duration_seconds",
-		Help:    "How long a phase of a bootstrap took, as its guest tells at the end.",
+		Help:    "How long a phase of a bootstrap took, as its guest reports at the end.",
 		Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600},
 	}, []string{"phase"}))
 

@@ -28,7 +28,7 @@ func (s *Seen) takeDNS(w Workload) {
 		return
 	}
 	finding := Finding{Of: "cluster DNS " + w.String(), Problem: DNSNotKept, Why: fmt.Sprintf("%s is cluster DNS, and no policy "+
-		"refuses an update that takes its Linux selection away: the policies look for Deployments and DaemonSets whose pods have the "+
+		"refuses an update that removes its Linux selection: the policies look for Deployments and DaemonSets whose pods have the "+
 		"label %s: %s; keep kubernetes.io/os=linux in its pod template", w, dnsLabel, dnsValue)}
 	if w.Template.Labels[dnsLabel] == "" && w.Kind != "StatefulSet" {
 		finding.Mend = w.patch(map[string]any{"metadata": map[string]any{"labels": map[string]string{dnsLabel: dnsValue}}})
@@ -37,7 +37,7 @@ func (s *Seen) takeDNS(w Workload) {
 }
 
 func (s *Seen) ofDNS() []Finding {
-	problem := " has no selector, so nobody knows which pods are cluster DNS, and nothing keeps them on Linux"
+	problem := " has no selector, so the pods of cluster DNS cannot be found, and nothing keeps them on Linux"
 	switch {
 	case s.DNS == nil || s.hasDNS:
 		return s.unkept

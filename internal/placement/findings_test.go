@@ -41,7 +41,7 @@ func TestClusterDNS(t *testing.T) {
 			"two Deployments",
 			map[string]string{"dns": "yes"},
 			[]placement.Workload{dns("Deployment", "coredns", "kube-dns"), dns("Deployment", "other", "")},
-			[]string{"Deployment kube-system/other is cluster DNS, and no policy refuses an update that takes its Linux selection away: " +
+			[]string{"Deployment kube-system/other is cluster DNS, and no policy refuses an update that removes its Linux selection: " +
 				"the policies look for Deployments and DaemonSets whose pods have the label k8s-app: kube-dns; keep kubernetes.io/os=linux " +
 				"in its pod template"},
 			`kubectl patch deployment other -n kube-system --type merge ` +

@@ -228,7 +228,7 @@ func TestJudge(t *testing.T) {
 		{"names the Node", `nodeName: win-0`, "", tainted, placement.ForWindows, "spec.nodeName is win-0"},
 		{
 			"names the Node and selects Linux", `{nodeName: win-0, nodeSelector: {kubernetes.io/os: linux}}`, "", tainted, placement.Lands,
-			"spec.nodeName binds its pods to win-0, and the scheduler is not asked whether the Node has what they select; " +
+			"spec.nodeName binds its pods to win-0, and the scheduler does not check whether the Node has what they select; " +
 				"add the nodeSelector kubernetes.io/os: linux to its pod template, and remove spec.nodeName",
 		},
 		{

@@ -97,8 +97,8 @@ func (s *Seen) proxiesOfNodes() map[string][]proxy {
 // missing is what brings a kube-proxy to Nodes without one.
 var missing = map[bootstrapv1.KubeProxyRun]string{
 	bootstrapv1.KubeProxyDaemonSet: "no DaemonSet that runs one makes pods for them, so Services do not work there; " +
-		"clusterctl windows addons prints the one that they need, and kubeProxy.run: None in their config says that none is wanted",
-	bootstrapv1.KubeProxyService: "their config says that it is a service of the node, but the Nodes have no label " +
+		"clusterctl windows addons prints the one that they need, and kubeProxy.run: None in their config declares that none is needed",
+	bootstrapv1.KubeProxyService: "by their config it is a service of the node, but the Nodes have no label " +
 		bootstrap.LabelKubeProxy + "=" + bootstrap.LabelService + ", so they joined without it or lost the label; replace " +
 		"their Machines",
 }
@@ -120,7 +120,7 @@ func (s *Seen) wrongNumber(node string, proxies []proxy) []wrong {
 	}
 	pair := proxies[0].runner + " and " + proxies[1].runner
 	return []wrong{{KubeProxyTwice, "kube-proxy: " + pair, "kube-proxy runs twice on", ": " + pair + "; each removes the other's " +
-		"load balancers from HNS when it starts, and both want port 10256; " + mend}}
+		"load balancers from HNS when it starts, and both need port 10256; " + mend}}
 }
 
 // wrongVersions compares with the API server. What has no version, such as an image with a digest alone, is not reported.

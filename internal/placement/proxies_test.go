@@ -67,7 +67,7 @@ func TestKubeProxy(t *testing.T) {
 		},
 		{
 			"no service", "the config says that there is one", proxied(bootstrapv1.KubeProxyService, onLinux),
-			placement.KubeProxyMissing, "their config says that it is a service of the node",
+			placement.KubeProxyMissing, "by their config it is a service of the node",
 		},
 		{
 			"one that lands", "an image for Linux does not run there", proxied(bootstrapv1.KubeProxyDaemonSet, landed),
@@ -76,7 +76,7 @@ func TestKubeProxy(t *testing.T) {
 		{
 			"two", "each removes the other's load balancers", asService(proxied("", set), "v1.36.3"),
 			placement.KubeProxyTwice, "kube-proxy runs twice on Windows Nodes (win-0): the Windows service kube-proxy and " +
-				"DaemonSet kube-system/kube-proxy-windows; each removes the other's load balancers from HNS when it starts, and both want " +
+				"DaemonSet kube-system/kube-proxy-windows; each removes the other's load balancers from HNS when it starts, and both need " +
 				"port 10256; have the DaemonSet leave out Nodes with the label capwin.cluster.x-k8s.io/kube-proxy=service",
 		},
 		{

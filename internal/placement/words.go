@@ -50,7 +50,7 @@ func (p *pod) saysNothing() string {
 	case spec.OS != nil && spec.OS.Name == corev1.Linux:
 		return "spec.os.name: linux does not keep them off, as the scheduler does not look at it"
 	case spec.NodeName != "" && len(selects) > 0:
-		return "the scheduler is not asked whether the Node has what they select"
+		return "the scheduler does not check whether the Node has what they select"
 	case len(selects) > 0:
 		return "Windows Nodes, too, have what it selects (" + List(selects) + ")"
 	}

@@ -70,7 +70,7 @@ func readDNS(ctx context.Context, api client.Client) (found DNS, err error) {
 		return DNS{}, err
 	}
 	if kept, err := json.Marshal(found); err != nil || len(kept) > maxDNS {
-		return DNS{}, &UnreachableError{Why: "answers with more about its cluster DNS than is kept"}
+		return DNS{}, &UnreachableError{Why: "answers with more about its cluster DNS than the manager reads"}
 	}
 	return found, nil
 }
@@ -89,7 +89,7 @@ func (d *DNS) readDeployments(ctx context.Context, api client.Client, pods label
 			return err
 		}
 		if len(page.Items) > mostDeployments {
-			return &UnreachableError{Why: "answers with more Deployments than it was asked for"}
+			return &UnreachableError{Why: "answers with more Deployments than were requested"}
 		}
 		for _, item := range page.Items {
 			if pods.Matches(labels.Set(item.Spec.Template.Labels)) {

@@ -250,7 +250,7 @@ func TestLargeDNS(t *testing.T) {
 	}
 	a := &asked{objects: map[string]any{servicePath: aService(dnsLabels), deploymentsPath: deployments(large)}}
 	_, err := a.serve(t).DNS(t.Context(), key)
-	expect.Says(t, "large DNS", err, "answers with more about its cluster DNS than is kept")
+	expect.Says(t, "large DNS", err, "answers with more about its cluster DNS than the manager reads")
 	expect.Same(t, "out of reach", true, OutOfReach(err))
 }
 

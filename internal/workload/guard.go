@@ -14,7 +14,7 @@ func Guard(ctx context.Context, call func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
-			ctrl.LoggerFrom(ctx).Error(err, "A mistake in this program has ended a look at a cluster", "stack", string(debug.Stack()))
+			ctrl.LoggerFrom(ctx).Error(err, "A bug in this program has ended a check of a cluster", "stack", string(debug.Stack()))
 		}
 	}()
 	return call()

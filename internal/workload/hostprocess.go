@@ -55,7 +55,7 @@ func readHostProcesses(ctx context.Context, api client.Client) (found DaemonSets
 			return DaemonSets{}, err
 		}
 		if len(page.Items) > mostSets {
-			return DaemonSets{}, &UnreachableError{Why: "answers with more DaemonSets than it was asked for"}
+			return DaemonSets{}, &UnreachableError{Why: "answers with more DaemonSets than were requested"}
 		}
 		for _, item := range page.Items {
 			if hasHostProcess(item.Spec.Template.Spec) {
@@ -68,7 +68,7 @@ func readHostProcesses(ctx context.Context, api client.Client) (found DaemonSets
 	}
 	found.More = next != ""
 	if kept, err := json.Marshal(found); err != nil || len(kept) > maxDNS {
-		return DaemonSets{}, &UnreachableError{Why: "answers with more about its DaemonSets than is kept"}
+		return DaemonSets{}, &UnreachableError{Why: "answers with more about its DaemonSets than the manager reads"}
 	}
 	return found, nil
 }

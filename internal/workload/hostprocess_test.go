@@ -123,7 +123,7 @@ func TestManySets(t *testing.T) {
 		pod.Containers[0].Args = []string{strings.Repeat("x", maxDNS)}
 	}))
 	_, err := c.HostProcesses(t.Context(), key)
-	expect.Says(t, "large DaemonSets", err, "answers with more about its DaemonSets than is kept")
+	expect.Says(t, "large DaemonSets", err, "answers with more about its DaemonSets than the manager reads")
 	expect.Same(t, "out of reach", true, OutOfReach(err))
 }
 
@@ -140,7 +140,7 @@ func TestNoSets(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(list)
 	})
 	_, err = greedy.HostProcesses(t.Context(), key)
-	expect.Says(t, "a page that is too large", err, "answers with more DaemonSets than it was asked for")
+	expect.Says(t, "a page that is too large", err, "answers with more DaemonSets than were requested")
 	none := &Clusters{Live: &management{}}
 	_, err = none.HostProcesses(t.Context(), key)
 	expect.Same(t, "without a kubeconfig, out of reach", true, OutOfReach(err))

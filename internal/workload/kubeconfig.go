@@ -179,35 +179,35 @@ var userRules = []rule[*clientcmdapi.AuthInfo]{
 	},
 	{
 		"exec", func(u *clientcmdapi.AuthInfo) bool { return u.Exec != nil },
-		"would have the manager run a program; write a client certificate or a token instead",
+		"would make the manager run a program; write a client certificate or a token instead",
 	},
 	{
 		"auth-provider", func(u *clientcmdapi.AuthInfo) bool { return u.AuthProvider != nil },
-		"would have the manager run a program; write a client certificate or a token instead",
+		"would make the manager run a program; write a client certificate or a token instead",
 	},
 	{
 		"username", func(u *clientcmdapi.AuthInfo) bool { return u.Username != "" },
-		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead",
+		"is for passwords, which no supported Kubernetes accepts; write a client certificate or a token instead",
 	},
 	{
 		"password", func(u *clientcmdapi.AuthInfo) bool { return u.Password != "" },
-		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead",
+		"is for passwords, which no supported Kubernetes accepts; write a client certificate or a token instead",
 	},
 	{
 		"as", func(u *clientcmdapi.AuthInfo) bool { return u.Impersonate != "" },
-		"asks to act as another user; write the client certificate or the token of that user instead",
+		"impersonates another user; write the client certificate or the token of that user instead",
 	},
 	{
 		"as-uid", func(u *clientcmdapi.AuthInfo) bool { return u.ImpersonateUID != "" },
-		"asks to act as another user; write the client certificate or the token of that user instead",
+		"impersonates another user; write the client certificate or the token of that user instead",
 	},
 	{
 		"as-groups", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateGroups) > 0 },
-		"asks to act as another user; write the client certificate or the token of that user instead",
+		"impersonates another user; write the client certificate or the token of that user instead",
 	},
 	{
 		"as-user-extra", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateUserExtra) > 0 },
-		"asks to act as another user; write the client certificate or the token of that user instead",
+		"impersonates another user; write the client certificate or the token of that user instead",
 	},
 	{"client-certificate-data", func(u *clientcmdapi.AuthInfo) bool {
 		return (len(u.ClientCertificateData) == 0) != (len(u.ClientKeyData) == 0)

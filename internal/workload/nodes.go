@@ -97,7 +97,7 @@ func readPage(
 		return nil, "", err
 	}
 	if len(list.Items) > mostNodes {
-		return nil, "", &UnreachableError{Why: "answers with more Nodes than it was asked for"}
+		return nil, "", &UnreachableError{Why: "answers with more Nodes than were requested"}
 	}
 	for _, node := range list.Items {
 		page = append(page, keep(node))

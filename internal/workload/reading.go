@@ -44,7 +44,7 @@ func (r *reading[T]) get(ctx context.Context, serves time.Duration, read func(co
 	}
 	r.reading = make(chan struct{})
 	r.mu.Unlock()
-	err = errors.New("the reading did not end") // unless it does
+	err = errors.New("the read did not end") // unless it does
 	defer func() { r.end(found, err) }()
 	bounded, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()

@@ -52,16 +52,16 @@ func TestRefusedFields(t *testing.T) {
 		"user.tokenFile names a file":                 of(func(_ *cluster, u *user) { u.TokenFile = "/x" }),
 		"user.client-certificate names a file":        of(func(_ *cluster, u *user) { u.ClientCertificate = "/x" }),
 		"user.client-key names a file":                of(func(_ *cluster, u *user) { u.ClientKey = "/x" }),
-		"user.exec would have the manager run": of(func(_ *cluster, u *user) {
+		"user.exec would make the manager run": of(func(_ *cluster, u *user) {
 			u.Exec = &clientcmdapi.ExecConfig{Command: "x", APIVersion: "client.authentication.k8s.io/v1"}
 		}),
-		"user.auth-provider would have the": of(func(_ *cluster, u *user) { u.AuthProvider = &clientcmdapi.AuthProviderConfig{} }),
-		"user.username is for passwords":    of(func(_ *cluster, u *user) { u.Username = "x" }),
-		"user.password is for passwords":    of(func(_ *cluster, u *user) { u.Password = "x" }),
-		"user.as asks to act":               of(func(_ *cluster, u *user) { u.Impersonate = "x" }),
-		"user.as-uid asks to act":           of(func(_ *cluster, u *user) { u.ImpersonateUID = "x" }),
-		"user.as-groups asks to act":        of(func(_ *cluster, u *user) { u.ImpersonateGroups = []string{"x"} }),
-		"user.as-user-extra asks to act": of(func(_ *cluster, u *user) {
+		"user.auth-provider would make the":   of(func(_ *cluster, u *user) { u.AuthProvider = &clientcmdapi.AuthProviderConfig{} }),
+		"user.username is for passwords":      of(func(_ *cluster, u *user) { u.Username = "x" }),
+		"user.password is for passwords":      of(func(_ *cluster, u *user) { u.Password = "x" }),
+		"user.as impersonates another":        of(func(_ *cluster, u *user) { u.Impersonate = "x" }),
+		"user.as-uid impersonates another":    of(func(_ *cluster, u *user) { u.ImpersonateUID = "x" }),
+		"user.as-groups impersonates another": of(func(_ *cluster, u *user) { u.ImpersonateGroups = []string{"x"} }),
+		"user.as-user-extra impersonates another": of(func(_ *cluster, u *user) {
 			u.ImpersonateUserExtra = map[string][]string{"x": {"y"}}
 		}),
 		"user.client-certificate-data and user.client-key-data need": of(func(_ *cluster, u *user) {

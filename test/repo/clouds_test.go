@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// roomsOfOneCloud are rooms of controllers that are one cloud's own, and the reason. Where another cloud gets the same, what differs
-// goes behind the seam.
+// roomsOfOneCloud are rooms of controllers that are one cloud's own, and the reason. Where another cloud gets the same, what
+// differs goes behind the seam.
 var roomsOfOneCloud = map[string]string{
 	"controllers/addresses":          "vSphere's: no other cloud lets us choose the addresses of adapters",
 	"controllers/addresses/adapters": "vSphere's: MACs in the range of VMware",

@@ -5,15 +5,15 @@ import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 // The conditions of a WindowsBootstrapConfig. docs/conditions.md explains each condition and reason. make generate writes
 // its rows of reasons from these comments: meaning, Cause and Run. A reason that a WindowsMachine has as well has them there.
 const (
-	// ReadyCondition tells how the machine becomes a node: Unknown while it waits or bootstraps, True once its Node has joined,
-	// and False when its guest failed, stopped reporting or brought no Node in time, or can no longer exist. Only then does a
-	// new Machine help, so a MachineHealthCheck may act on False.
+	// ReadyCondition is about how the machine becomes a node: Unknown while it waits or bootstraps, True once its Node has joined,
+	// and False when its guest failed, stopped reporting or brought no Node in time, or can no longer exist. Only then does a new
+	// Machine help, so a MachineHealthCheck may act on False.
 	ReadyCondition = clusterv1.ReadyCondition
 
 	// PausedCondition is True when the config or its Cluster is paused, and the controller does nothing.
 	PausedCondition = clusterv1.PausedCondition
 
-	// DataSecretAvailableCondition says whether the Secret with the user data exists and, if not, what it waits for.
+	// DataSecretAvailableCondition shows whether the Secret with the user data exists and, if not, what it waits for.
 	DataSecretAvailableCondition = "DataSecretAvailable"
 
 	// HasWarningsCondition is True when the user data was rendered but something in it may not work, for example because it
@@ -37,8 +37,8 @@ const (
 	// what kubeadm join reads.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
-	// WaitingForLinuxNodeReason: the workload cluster has no Linux Node yet that is Ready and known to its cloud provider. It must
-	// be one of the control plane, unless that is hosted elsewhere.
+	// WaitingForLinuxNodeReason: the workload cluster has no Linux Node yet that is Ready and initialized by its cloud provider. It
+	// must be one of the control plane, unless that is hosted elsewhere.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 
 	// ControlPlaneNotKubeadmReason: the workload cluster lacks a ConfigMap that kubeadm join reads, five minutes after its control
@@ -59,57 +59,57 @@ const (
 	KubeconfigRefusedReason = "KubeconfigRefused"
 
 	// WaitingForControlPlaneVersionReason: the Machine wants a newer Kubernetes than its control plane has.
-	// Cause: the version of the pool was raised before that of the control plane.
-	// Run: `kubectl get nodes -l node-role.kubernetes.io/control-plane` (workload cluster)
+	// Cause: the pool's version was raised before the control plane's.
+	// Run: `kubectl get nodes -l node-role.kubernetes.io/control-plane` (workload)
 	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
 
-	// WaitingForGuestRightsReason: the rights and the policy by which guests report were just written, and do not act yet.
-	// Cause: the first machine of a cluster in Azure: about 10 s; after a minute it goes on without.
+	// WaitingForGuestRightsReason: the rights and the policy by which guests report were just written and do not act yet.
+	// Cause: the first machine of a cluster in Azure: about 10 s, a minute at most.
 	// Run: nothing to do
 	WaitingForGuestRightsReason = "WaitingForGuestRights"
 
-	// GuestRightsNameTakenReason: event of a config, also in `HasWarnings`: an object by which guests report is somebody else's,
-	// so none may report; the machine goes on.
-	// Cause: somebody made or changed it: remove it, or set its label `app.kubernetes.io/managed-by=capwin` to have it replaced
+	// GuestRightsNameTakenReason: event (config), also in `HasWarnings`: an object by which guests report is not ours, so none may
+	// report; the machine goes on.
+	// Cause: others made or changed it: remove it, or set its label `app.kubernetes.io/managed-by=capwin` to have it replaced
 	// ([what is ours](security.md#what-a-node-holds)).
 	// Run: `kubectl get roles,rolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings -n capwin-guests
-	// --show-labels` (workload cluster)
+	// --show-labels` (workload)
 	GuestRightsNameTakenReason = "GuestRightsNameTaken"
 
-	// DaemonRightsRefusedReason: the nodes may not be given the ClusterRole `capwin-kube-proxy` or `capwin-flannel`, so no VM is
-	// made; event of a Cluster: the same for joined nodes, or one cannot be removed.
+	// DaemonRightsRefusedReason: nodes cannot get the ClusterRole `capwin-kube-proxy` or `capwin-flannel`; no VM is made; event
+	// (Cluster): the same for joined nodes, or one cannot be removed.
 	// Cause: the kubeconfig may not write RBAC: [apply both yourself](security.md#what-nodes-get-for-their-services); an admission
-	// policy; or objects of these names that are not ours.
-	// Run: `kubectl get clusterroles,clusterrolebindings capwin-kube-proxy capwin-flannel` (workload cluster)
+	// policy; or foreign objects of these names.
+	// Run: `kubectl get clusterroles,clusterrolebindings capwin-kube-proxy capwin-flannel` (workload)
 	DaemonRightsRefusedReason = "DaemonRightsRefused"
 
-	// ObjectContestedReason: event of a Cluster: somebody changed or removed an object of ours three times; it is now written once
-	// a minute at most.
-	// Cause: a GitOps tool, a person, or another management cluster: end one of the two, or give the object away by another value
-	// of its label `app.kubernetes.io/managed-by`.
-	// Run: `kubectl get KIND NAME --show-managed-fields -o yaml` (workload cluster)
+	// ObjectContestedReason: event (Cluster): an object of ours was changed or removed three times; it is written once a minute at
+	// most.
+	// Cause: a GitOps tool, a person or another management cluster: end one, or give the object away by another value of its label
+	// `app.kubernetes.io/managed-by`.
+	// Run: `kubectl get KIND NAME --show-managed-fields -o yaml` (workload)
 	ObjectContestedReason = "ObjectContested"
 
 	// ClusterNetworkInvalidReason: no Windows node works with the Cluster's `spec.clusterNetwork`: [IP
-	// families](network-details.md#addresses), overlapping or small CIDRs, or an address of the endpoint or machine within them;
-	// the object is Stalled.
-	// Cause: the defaults of `POD_CIDR` and `SERVICE_CIDR`. A control plane keeps its CIDRs: make the Cluster anew.
+	// families](network-details.md#addresses), overlapping or small CIDRs, or an address of the endpoint or machine in them;
+	// Stalled.
+	// Cause: the defaults of `POD_CIDR` and `SERVICE_CIDR`. CIDRs of a control plane are fixed: make the Cluster anew.
 	// Run: `kubectl get cluster CLUSTER -o jsonpath={.spec.clusterNetwork}`
 	ClusterNetworkInvalidReason = "ClusterNetworkInvalid"
 
-	// FlannelMismatchReason: ConfigMap `kube-flannel-cfg` of `kube-flannel` or `kube-system` does not fit the config, so no VM is
+	// FlannelMismatchReason: ConfigMap `kube-flannel-cfg` of `kube-flannel` or `kube-system` does not fit the config; no VM is
 	// made.
 	// Cause: Flannel's manifest has VNI 1 and port 8472, which Windows refuses; or another backend than `mode` needs. The message
-	// has the command that mends it.
-	// Run: `kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml` (workload cluster)
+	// has the fix.
+	// Run: `kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml` (workload)
 	FlannelMismatchReason = "FlannelMismatch"
 
-	// WaitingForClusterCAReason: the Secret with the cluster's CA does not exist; the config is Stalled.
-	// Cause: the control plane provider has not made it, or keeps the CA elsewhere: then set spec.discovery of the config.
+	// WaitingForClusterCAReason: the Secret with the cluster's CA does not exist; Stalled.
+	// Cause: the control plane provider has not made it, or keeps the CA elsewhere: then set `spec.discovery`.
 	// Run: `kubectl get secret CLUSTER-ca`
 	WaitingForClusterCAReason = "WaitingForClusterCA"
 
-	// WaitingForSourcesReason: a Secret or ConfigMap of the config does not exist, or lacks the key; the config is Stalled.
+	// WaitingForSourcesReason: a Secret or ConfigMap of the config does not exist, or lacks the key; Stalled.
 	// Cause: a wrong name, or an object that `clusterctl move` did not move.
 	// Run: `kubectl get secrets,configmaps`
 	WaitingForSourcesReason = "WaitingForSources"
@@ -119,8 +119,7 @@ const (
 	// Run: `kubectl get pods -n capwin-infrastructure-system`
 	WaitingForMachineIdentityReason = "WaitingForMachineIdentity"
 
-	// WaitingForMachineAddressesReason: the machine's adapters have no MACs yet, or have not received all addresses from their
-	// pools.
+	// WaitingForMachineAddressesReason: the machine's adapters lack MACs, or addresses from their pools.
 	// Cause: see `WaitingForIPAddress` of the WindowsMachine.
 	// Run: `kubectl get ipaddressclaims`
 	WaitingForMachineAddressesReason = "WaitingForMachineAddresses"
@@ -130,7 +129,7 @@ const (
 	// Run: `kubectl describe windowsmachine NAME`
 	WaitingForMachinePlacementReason = "WaitingForMachinePlacement"
 
-	// WorkloadUnreachableReason: the workload cluster does not answer, or refuses its kubeconfig; the controller tries again.
+	// WorkloadUnreachableReason: the workload cluster does not answer, or refuses its kubeconfig; tried again.
 	// Cause: a load balancer, the network between the clusters, or an expired token or certificate.
 	// Run: `clusterctl get kubeconfig CLUSTER`
 	WorkloadUnreachableReason = "WorkloadUnreachable"
@@ -147,33 +146,33 @@ const (
 	JoinedReason = "Joined"
 
 	// DataSecretAvailableReason: the user data exists.
-	// Cause: this is normal.
-	// Run: `kubectl get windowsbootstrapconfig NAME`
+	// Cause: normal.
+	// Run: `describe`
 	DataSecretAvailableReason = "DataSecretAvailable"
 
 	// WarningsGivenReason: the message has what may not work, and the field that causes it.
 	// Cause: a mode or CNI that needs something from the machines' network, or a DaemonSet that would run a second kube-proxy.
-	// Run: `kubectl describe windowsbootstrapconfig NAME`
+	// Run: `describe`
 	WarningsGivenReason = "WarningsGiven"
 
-	// NoWarningsReason: the rendering found nothing in the config that may not work.
-	// Cause: this is normal.
-	// Run: `kubectl get windowsbootstrapconfig NAME`
+	// NoWarningsReason: nothing in the config was found that may not work.
+	// Cause: normal.
+	// Run: `describe`
 	NoWarningsReason = "NoWarnings"
 
-	// DataSecretLostReason: the Secret is gone although the machine needs it: to make its VM, or to renew its node's token.
+	// DataSecretLostReason: the Secret is gone although the machine needs it, for its VM or to renew its node's token.
 	// Cause: the Secret was deleted.
 	// Run: `kubectl delete machine NAME`
 	DataSecretLostReason = "DataSecretLost"
 
-	// BootstrapTokenReplacedReason: the workload cluster has a different token under the node's token ID; it stays.
+	// BootstrapTokenReplacedReason: the workload cluster has another token under the node's token ID; it stays.
 	// Cause: the token's Secret was changed.
 	// Run: `kubectl delete machine NAME`
 	BootstrapTokenReplacedReason = "BootstrapTokenReplaced"
 
 	// ConfigInvalidReason: no node can be made from this config; the message names the field and the fix.
 	// Cause: a version or an endpoint that does not fit.
-	// Run: `kubectl describe windowsbootstrapconfig NAME`
+	// Run: `describe`
 	ConfigInvalidReason = "ConfigInvalid"
 
 	// OwnerNotSupportedReason: the owner of the config is not a worker Machine, or that Machine uses another config.

@@ -58,7 +58,7 @@ type Containerd struct {
 	DropIns []ContainerdDropIn `json:"dropIns,omitempty"`
 }
 
-// HyperVIsolation says whether a pod can run in a virtual machine of its own.
+// HyperVIsolation is whether a pod can run in a virtual machine of its own.
 type HyperVIsolation string
 
 // The values of HyperVIsolation.

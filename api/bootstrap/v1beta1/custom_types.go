@@ -44,7 +44,7 @@ type Custom struct {
 	EveryBoot []BootScript `json:"everyBoot,omitempty"`
 }
 
-// FileAccess says who may read a file.
+// FileAccess is what may read a file.
 type FileAccess string
 
 // FileAccessAdministrators grants access to SYSTEM and Administrators only, FileAccessInherited to those who have access to
@@ -95,7 +95,7 @@ type CustomFile struct {
 	Access FileAccess `json:"access,omitempty"`
 }
 
-// ScriptType says which program runs a script.
+// ScriptType is which program runs a script.
 type ScriptType string
 
 // The types of scripts.

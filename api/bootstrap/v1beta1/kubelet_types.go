@@ -15,8 +15,8 @@ type Kubelet struct {
 	// +kubebuilder:validation:Maximum=500
 	MaxPods int32 `json:"maxPods,omitempty"`
 
-	// cloudProvider: External says that a cloud controller manager initializes the
-	// Node. Without one, the Node would keep a taint and get no pods: then set
+	// cloudProvider: External is for a Node that a cloud controller manager
+	// initializes. Without one, the Node would keep a taint and get no pods: then set
 	// None. Default: External.
 	//
 	// +optional
@@ -34,10 +34,10 @@ type Kubelet struct {
 	// +kubebuilder:validation:XValidation:rule="self.exists(arg, arg.name == 'image-credential-provider-bin-dir') == self.exists(arg, arg.name == 'image-credential-provider-config')",message="the kubelet needs image-credential-provider-bin-dir and image-credential-provider-config together; set both or neither"
 	ExtraArgs []KubeletArg `json:"extraArgs,omitempty"`
 
-	// featureGates of the kubelet, such as {name: WindowsCPUAndMemoryAffinity,
-	// state: Enabled}. A gate that the Machine's Kubernetes version does not know,
-	// or does not let you change, is refused, because the kubelet would not start.
-	// Default: those of the cluster's kubelet configuration.
+	// featureGates of the kubelet, such as {name: WindowsCPUAndMemoryAffinity, state:
+	// Enabled}. A gate that the Machine's Kubernetes version does not have, or does
+	// not let you change, is refused, because the kubelet would not start. Default:
+	// those of the cluster's kubelet configuration.
 	//
 	// +optional
 	// +listType=map
@@ -51,10 +51,10 @@ type Kubelet struct {
 	// +optional
 	PriorityClass PriorityClass `json:"priorityClass,omitempty"`
 
-	// start says when Windows starts the kubelet: Automatic with Windows, or
-	// AutomaticDelayed about two minutes later. AutomaticDelayed is refused where
-	// the bootstrap itself starts the kubelet: in L2Bridge and Overlay, with
-	// Antrea, and with custom.everyBoot. Default: Automatic.
+	// start is when Windows starts the kubelet: Automatic with Windows, or
+	// AutomaticDelayed about two minutes later. AutomaticDelayed is refused where the
+	// bootstrap itself starts the kubelet: in L2Bridge and Overlay, with Antrea, and
+	// with custom.everyBoot. Default: Automatic.
 	//
 	// +optional
 	Start ServiceStart `json:"start,omitempty"`
@@ -75,17 +75,17 @@ type Kubelet struct {
 	// +optional
 	SystemLogQuery State `json:"systemLogQuery,omitempty"`
 
-	// log says how much the kubelet logs and where, such as verbosity: 4. Default:
-	// files in C:\var\log\kubelet, from Kubernetes 1.34 on of 50 MiB each.
+	// log is how much the kubelet logs and where, such as verbosity: 4. Default: files
+	// in C:\var\log\kubelet, from Kubernetes 1.34 on of 50 MiB each.
 	//
 	// +optional
 	Log KubeletLog `json:"log,omitempty,omitzero"`
 
-	// configuration has fields of a KubeletConfiguration that have no field here,
-	// such as containerLogMaxSize: 20Mi. They are merged into the cluster's
-	// kubelet configuration. A field is refused if the Machine's Kubernetes
-	// version does not know it, if a kubelet on Windows does not accept it, or if
-	// the bootstrap sets it itself. Default: none.
+	// configuration has fields of a KubeletConfiguration that have no field here, such
+	// as containerLogMaxSize: 20Mi. They are merged into the cluster's kubelet
+	// configuration. A field is refused if the Machine's Kubernetes version does not
+	// have it, if a kubelet on Windows does not accept it, or if the bootstrap sets it
+	// itself. Default: none.
 	//
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -94,7 +94,7 @@ type Kubelet struct {
 	Configuration runtime.RawExtension `json:"configuration,omitempty,omitzero"`
 }
 
-// CloudProvider says whether a cloud controller manager initializes the Node.
+// CloudProvider is whether a cloud controller manager initializes the Node.
 //
 // +kubebuilder:validation:Enum=External;None
 type CloudProvider string
@@ -117,7 +117,7 @@ const (
 	PriorityHigh        PriorityClass = "High"
 )
 
-// ServiceStart says when a Windows service starts.
+// ServiceStart is when a Windows service starts.
 //
 // +kubebuilder:validation:Enum=Automatic;AutomaticDelayed
 type ServiceStart string
@@ -128,8 +128,7 @@ const (
 	ServiceStartAutomaticDelayed ServiceStart = "AutomaticDelayed"
 )
 
-// ServerCertificates says who signs the certificate of the kubelet's own
-// server.
+// ServerCertificates is what signs the certificate of the kubelet's own server.
 //
 // +kubebuilder:validation:Enum=SelfSigned;ClusterSigned
 type ServerCertificates string
@@ -186,8 +185,7 @@ type FeatureGate struct {
 	State State `json:"state,omitempty"`
 }
 
-// KubeletLog says how much the kubelet logs, where, and how long log files are
-// kept.
+// KubeletLog is how much the kubelet logs, where, and how long log files are kept.
 type KubeletLog struct {
 	// verbosity of the log, from 0 to 10. 2 suits normal operation; 5 or more
 	// fills the disk quickly. Default: as in the cluster's kubelet configuration.

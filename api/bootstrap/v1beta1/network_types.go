@@ -1,8 +1,7 @@
 package v1beta1
 
-// Network says how pods on the node reach the network. Without it the
-// bootstrap sets up no pod network and leaves everything to the CNI's own
-// DaemonSet.
+// Network is how pods on the node reach the network. Without it the bootstrap sets
+// up no pod network and leaves everything to the CNI's own DaemonSet.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.mode) || !(has(self.cni) || has(self.interface) || has(self.hnsNetworkName) || has(self.vni) || (has(self.exceptionCIDRs) && size(self.exceptionCIDRs) > 0) || has(self.clusterDNS))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
 // +kubebuilder:validation:XValidation:rule="has(self.mode) || !((has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.dynamicPorts) && has(self.dynamicPorts.first)) || (has(self.firewall) && size(self.firewall) > 0) || (has(self.kubeProxy) && (has(self.kubeProxy.run) || has(self.kubeProxy.dsr))) || (has(self.flannel) && has(self.flannel.run)))",message="the other fields of network need a mode; set mode to L2Bridge, Overlay, Transparent or None",fieldPath=".mode"
@@ -13,7 +12,7 @@ package v1beta1
 // +kubebuilder:validation:XValidation:rule="!has(self.hnsNetworkName) || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="hnsNetworkName is for L2Bridge and Overlay only; remove it",fieldPath=".hnsNetworkName"
 // +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || size(self.exceptionCIDRs) == 0 || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'Antrea']))",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'Antrea']))",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
-// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.run) || self.kubeProxy.run != 'Service' || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="in this mode only the CNI knows the HNS network that kube-proxy needs; set kubeProxy.run to DaemonSet or None, or use mode L2Bridge or Overlay",fieldPath=".kubeProxy"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.run) || self.kubeProxy.run != 'Service' || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="in this mode the CNI chooses the HNS network that kube-proxy needs; set kubeProxy.run to DaemonSet or None, or use mode L2Bridge or Overlay",fieldPath=".kubeProxy"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.dsr) || has(self.kubeProxy.run) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni == 'Calico'))",message="dsr is a setting of the Windows service kube-proxy, which is not the default with this mode and cni; remove dsr, or with Calico set run: Service",fieldPath=".kubeProxy"
 // +kubebuilder:validation:XValidation:rule="!has(self.flannel) || !has(self.flannel.run) || (has(self.cni) && self.cni == 'Flannel')",message="only Flannel has it; remove it",fieldPath=".flannel"
 // +kubebuilder:validation:XValidation:rule="self.?dynamicPorts.?first.orValue(0) < 1 || self.?dynamicPorts.?last.orValue(0) > 65535 || self.?nodePorts.?last.orValue(0) > 65535 || self.dynamicPorts.first > self.?nodePorts.?last.orValue(self.?nodePorts.?first.orValue(32767)) || self.dynamicPorts.?last.orValue(self.dynamicPorts.first) < self.?nodePorts.?first.orValue(30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
@@ -29,11 +28,10 @@ type Network struct {
 	// +optional
 	Mode NetworkMode `json:"mode,omitempty"`
 
-	// cni that gives pods their network. It must fit mode: Flannel, Calico or
-	// AzureCNI in L2Bridge; Flannel or Calico in Overlay; Antrea or none in
-	// Transparent; none in None. docs/networks.md says what each needs. The image
-	// must have the programs of Flannel and AzureCNI; a DaemonSet brings those of
-	// the others.
+	// cni that gives pods their network. It must fit mode: Flannel, Calico or AzureCNI
+	// in L2Bridge; Flannel or Calico in Overlay; Antrea or none in Transparent; none
+	// in None. docs/networks.md lists what each needs. The image must have the
+	// programs of Flannel and AzureCNI; a DaemonSet brings those of the others.
 	//
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
@@ -116,15 +114,15 @@ type Network struct {
 	// +kubebuilder:validation:MaxItems=32
 	Firewall []FirewallRule `json:"firewall,omitempty"`
 
-	// kubeProxy says who runs kube-proxy on the node, such as {run: Service}.
-	// Default: a Windows service with Flannel and AzureCNI, a DaemonSet with
-	// Calico, and none else.
+	// kubeProxy is what runs kube-proxy on the node, such as {run: Service}. Default:
+	// a Windows service with Flannel and AzureCNI, a DaemonSet with Calico, and none
+	// else.
 	//
 	// +optional
 	KubeProxy KubeProxy `json:"kubeProxy,omitempty,omitzero"`
 
-	// flannel says who runs flanneld on the node, such as {run: External}. Only
-	// for the cni Flannel. Default: a Windows service that the bootstrap makes.
+	// flannel is what runs flanneld on the node, such as {run: External}. Only for the
+	// cni Flannel. Default: a Windows service that the bootstrap makes.
 	//
 	// +optional
 	Flannel Flannel `json:"flannel,omitempty,omitzero"`
@@ -215,7 +213,7 @@ type FirewallRule struct {
 	Ports Ports `json:"ports,omitempty,omitzero"`
 }
 
-// KubeProxy says who runs kube-proxy on the node, and how.
+// KubeProxy is what runs kube-proxy on the node, and how.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.dsr) || !has(self.run) || self.run == 'Service'",message="dsr is a setting of the Windows service; set run: Service, or remove dsr",fieldPath=".dsr"
 type KubeProxy struct {
@@ -236,7 +234,7 @@ type KubeProxy struct {
 	DSR DirectServerReturn `json:"dsr,omitempty"`
 }
 
-// KubeProxyRun says who runs kube-proxy on the node.
+// KubeProxyRun is what runs kube-proxy on the node.
 //
 // +kubebuilder:validation:Enum=Service;DaemonSet;None
 type KubeProxyRun string
@@ -249,11 +247,11 @@ const (
 	// KubeProxyDaemonSet: pods of a DaemonSet of the user's.
 	KubeProxyDaemonSet KubeProxyRun = "DaemonSet"
 
-	// KubeProxyNone: nobody; the CNI does its work, or there is no pod network.
+	// KubeProxyNone: nothing; the CNI does its work, or there is no pod network.
 	KubeProxyNone KubeProxyRun = "None"
 )
 
-// Flannel says who runs flanneld on the node.
+// Flannel is what runs flanneld on the node.
 type Flannel struct {
 	// run is Service or External. Service: the bootstrap makes the Windows service
 	// flanneld from C:\k\flanneld.exe, which the image must have, and a
@@ -264,7 +262,7 @@ type Flannel struct {
 	Run FlannelRun `json:"run,omitempty"`
 }
 
-// FlannelRun says who runs flanneld on the node.
+// FlannelRun is what runs flanneld on the node.
 //
 // +kubebuilder:validation:Enum=Service;External
 type FlannelRun string
@@ -278,8 +276,8 @@ const (
 	FlannelExternal FlannelRun = "External"
 )
 
-// DirectServerReturn says whether answers go to the client directly and not
-// back through the load balancer.
+// DirectServerReturn is whether answers go to the client directly and not back
+// through the load balancer.
 //
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type DirectServerReturn string

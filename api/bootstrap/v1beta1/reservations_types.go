@@ -39,7 +39,7 @@ type Reservations struct {
 	LowMemoryPolicy LowMemoryPolicy `json:"lowMemoryPolicy,omitempty"`
 }
 
-// Reserved says how much of each resource is kept away from pods.
+// Reserved is how much of each resource is kept away from pods.
 type Reserved struct {
 	// cpu in cores, a number or text such as 2, "1.5" or 500m.
 	//
@@ -119,7 +119,7 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// LowMemoryPolicy says whether Windows may have less memory than it needs.
+// LowMemoryPolicy is whether Windows may have less memory than it needs.
 //
 // +kubebuilder:validation:Enum=Allow
 type LowMemoryPolicy string

@@ -147,7 +147,7 @@ type Domain struct {
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
 }
 
-// Proxy says how the node reaches the networks behind a proxy.
+// Proxy is how the node reaches the networks behind a proxy.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.http) || has(self.https) || ((!has(self.noProxy) || size(self.noProxy) == 0) && (!has(self.credentialsRef) || !has(self.credentialsRef.name)))",message="set http, https or both"
 type Proxy struct {
@@ -222,7 +222,7 @@ type TrustedCertificate struct {
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
 }
 
-// UserRole says what a user may do.
+// UserRole is what a user may do.
 type UserRole string
 
 // The roles of users.

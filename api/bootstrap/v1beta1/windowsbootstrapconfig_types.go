@@ -14,9 +14,9 @@ const GuestReportFinalizer = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/
 // RenderedGenerationAnnotation of a bootstrap Secret is the generation of the config that it was rendered from.
 const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/generation"
 
-// WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field
-// is optional, and {} or [] means the same as leaving the field out, except
-// for node.taints.
+// WindowsBootstrapConfigSpec is how a Windows VM becomes a node. Every field is
+// optional, and {} or [] means the same as leaving the field out, except for
+// node.taints.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.custom) || self.?bootstrapDeadlineSeconds.orValue(300) < 300 || (has(self.custom.preJoin) ? self.custom.preJoin.map(s, s.?timeoutSeconds.orValue(300)).filter(n, n <= 3600).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(s, s.?timeoutSeconds.orValue(300)).filter(n, n <= 3600).sum() : 0) < self.?bootstrapDeadlineSeconds.orValue(1800)",message="the timeoutSeconds of all scripts (default 300) must add up to less than bootstrapDeadlineSeconds (default 1800); lower them, or raise it",fieldPath=".custom"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubelet) || !has(self.kubelet.start) || self.kubelet.start != 'AutomaticDelayed' || !has(self.custom) || !has(self.custom.everyBoot) || size(self.custom.everyBoot) == 0",message="start: AutomaticDelayed has no effect with custom.everyBoot, after whose scripts the bootstrap starts the kubelet; remove one of the two",fieldPath=".kubelet.start"
@@ -28,8 +28,8 @@ type WindowsBootstrapConfigSpec struct {
 	// +optional
 	Node NodeRegistration `json:"node,omitempty,omitzero"`
 
-	// discovery says how the node finds its cluster and verifies it. Default: by
-	// the Cluster's endpoint, and the CA in the Secret CLUSTER-ca.
+	// discovery is how the node finds its cluster and verifies it. Default: by the
+	// Cluster's endpoint, and the CA in the Secret CLUSTER-ca.
 	//
 	// +optional
 	Discovery Discovery `json:"discovery,omitempty,omitzero"`
@@ -47,9 +47,9 @@ type WindowsBootstrapConfigSpec struct {
 	// +optional
 	Reservations Reservations `json:"reservations,omitempty,omitzero"`
 
-	// network says what a CNI needs on the node, such as mode: Overlay and cni:
-	// Flannel; docs/networks.md helps to choose. Default: the bootstrap sets up no
-	// pod network, and leaves everything to the CNI's own DaemonSet.
+	// network has what a CNI needs on the node, such as mode: Overlay and cni:
+	// Flannel; docs/networks.md helps to choose. Default: the bootstrap sets up no pod
+	// network, and leaves everything to the CNI's own DaemonSet.
 	//
 	// +optional
 	Network Network `json:"network,omitempty,omitzero"`
@@ -121,8 +121,7 @@ type NodeRegistration struct {
 	CloudConfigFile CloudConfigFile `json:"cloudConfigFile,omitempty"`
 }
 
-// CloudConfigFile says who writes the file that tells CSI drivers about the
-// cloud.
+// CloudConfigFile is what writes the file that CSI drivers read about the cloud.
 //
 // +kubebuilder:validation:Enum=Managed
 type CloudConfigFile string
@@ -130,7 +129,7 @@ type CloudConfigFile string
 // CloudConfigFileManaged means that the bootstrap writes the file.
 const CloudConfigFileManaged CloudConfigFile = "Managed"
 
-// Discovery says how the node finds and verifies its cluster.
+// Discovery is how the node finds and verifies its cluster.
 type Discovery struct {
 	// kubeconfigFrom names a Secret with a kubeconfig of one cluster, with server
 	// (https) and certificate-authority-data but no users, as in the ConfigMap
@@ -185,10 +184,10 @@ type NodeTaint struct {
 
 // WindowsBootstrapConfigStatus is the state of the user data.
 type WindowsBootstrapConfigStatus struct {
-	// conditions tell the state of the config: Ready, DataSecretAvailable,
-	// HasWarnings, Stalled and Paused. Ready is True once the Node has joined,
-	// False if the guest failed or the VM was lost before, and Unknown until then.
-	// docs/conditions.md lists every reason with its likely cause and what to do.
+	// conditions are the state of the config: Ready, DataSecretAvailable, HasWarnings,
+	// Stalled and Paused. Ready is True once the Node has joined, False if the guest
+	// failed or the VM was lost before, and Unknown until then. docs/conditions.md
+	// lists every reason with its likely cause and what to do.
 	//
 	// +optional
 	// +listType=map
@@ -202,7 +201,7 @@ type WindowsBootstrapConfigStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// initialization tells Cluster API whether the user data exists.
+	// initialization shows Cluster API whether the user data exists.
 	//
 	// +optional
 	Initialization WindowsBootstrapConfigInitialization `json:"initialization,omitempty,omitzero"`
@@ -238,10 +237,10 @@ type WindowsBootstrapConfigInitialization struct {
 // derived from it. An admission policy does the same, and more: the rule misses changes within kubelet.configuration, whose
 // fields have no schema. The rule is for clusters that have the CRDs without the policy.
 
-// WindowsBootstrapConfig says how one Windows VM becomes a node. The user data
-// of the VM is made from it once, so its spec cannot change after that: create
-// a new WindowsBootstrapConfigTemplate and use it in the MachineDeployment,
-// which then replaces its machines.
+// WindowsBootstrapConfig is how one Windows VM becomes a node. The user data of
+// the VM is made from it once, so its spec cannot change after that: create a new
+// WindowsBootstrapConfigTemplate and use it in the MachineDeployment, which then
+// replaces its machines.
 //
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.endsWith('-kubeconfig')",message="the bootstrap Secret gets the name of the config, and names that end in -kubeconfig are for the kubeconfigs of Clusters; use another name"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.initialization) || !has(oldSelf.status.initialization.dataSecretCreated) || !oldSelf.status.initialization.dataSecretCreated || (has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec))",message="the VM was made with this config, and a change would not reach it; create a new WindowsBootstrapConfigTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".spec"
@@ -263,18 +262,18 @@ type WindowsBootstrapConfig struct {
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says how the VM becomes a node. Every field is optional: {} joins a
-	// node. The values {} and [] mean the same as leaving a field out, except in
-	// node.taints. The spec can change until the VM's user data exists; from then
-	// on it is Immutable.
+	// spec is how the VM becomes a node. Every field is optional: {} joins a node. The
+	// values {} and [] mean the same as leaving a field out, except in node.taints.
+	// The spec can change until the VM's user data exists; from then on it is
+	// Immutable.
 	//
 	// +optional
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
 
 	// The default of status makes GitOps tools and health checks wait until the controller has seen the object.
 
-	// status tells whether the user data exists, and whether the machine has
-	// become a node.
+	// status shows whether the user data exists, and whether the machine has become a
+	// node.
 	//
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1,"conditions":{{"type":"Ready","status":"Unknown","reason":"NotYetReported","message":"the bootstrap manager has not seen the config yet","lastTransitionTime":"1970-01-01T00:00:00Z"}}}

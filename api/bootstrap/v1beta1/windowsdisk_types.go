@@ -1,6 +1,6 @@
 package v1beta1
 
-// PageFile says how large the page file is. A node always has one: without it,
+// PageFile is how large the page file is. A node always has one: without it,
 // programs fail once all memory is committed.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.policy) && self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
@@ -33,9 +33,9 @@ type DataDrive struct {
 	// +optional
 	Letter DriveLetter `json:"letter,omitempty"`
 
-	// format says what happens if the drive does not exist: Never fails, IfEmpty
-	// makes it of the machine's only disk without partitions, with NTFS. A disk
-	// with partitions is never touched. Default: Never.
+	// format is what happens if the drive does not exist: Never fails, IfEmpty makes
+	// it of the machine's only disk without partitions, with NTFS. A disk with
+	// partitions is never touched. Default: Never.
 	//
 	// +optional
 	Format DataDriveFormat `json:"format,omitempty"`
@@ -46,7 +46,7 @@ type DataDrive struct {
 // +kubebuilder:validation:Enum=D;E;F;G;H;I;J;K;L;M;N;O;P;Q;R;S;T;U;V;W;X;Y;Z
 type DriveLetter string
 
-// DataDriveFormat says whether a drive may be made.
+// DataDriveFormat is whether a drive may be made.
 //
 // +kubebuilder:validation:Enum=Never;IfEmpty
 type DataDriveFormat string
@@ -57,7 +57,7 @@ const (
 	DataDriveIfEmpty DataDriveFormat = "IfEmpty"
 )
 
-// PageFilePolicy says who decides the size of the page file.
+// PageFilePolicy is what decides the size of the page file.
 //
 // +kubebuilder:validation:Enum=Managed;Fixed;Image
 type PageFilePolicy string

@@ -32,7 +32,7 @@ type AzureOSDisk struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]{1,90}/providers/Microsoft[.]Compute/diskEncryptionSets/[-a-z0-9._]{1,80}$')",message="must be the resource ID of a disk encryption set: /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Compute/diskEncryptionSets/<name>"
 	DiskEncryptionSetID string `json:"diskEncryptionSetID,omitempty"`
 
-	// securityEncryptionType says what of a confidential VM is encrypted:
+	// securityEncryptionType is what of a confidential VM is encrypted:
 	// VMGuestStateOnly, DiskWithVMGuestState or NonPersistedTPM. Default:
 	// VMGuestStateOnly for a confidential VM.
 	//
@@ -109,7 +109,7 @@ type AzureDataDiskType string
 // AzureUltraSSD is the type of disks for which a VM must be prepared.
 const AzureUltraSSD AzureDataDiskType = "UltraSSD_LRS"
 
-// AzureDiskCaching says what of a disk a host keeps in its cache.
+// AzureDiskCaching is what of a disk a host keeps in its cache.
 //
 // +kubebuilder:validation:Enum=None;ReadOnly;ReadWrite
 type AzureDiskCaching string
@@ -133,7 +133,7 @@ const (
 	AzureEphemeralNVMe     AzureEphemeralPlacement = "NVMe"
 )
 
-// AzureSecurityEncryptionType says what of a confidential VM is encrypted.
+// AzureSecurityEncryptionType is what of a confidential VM is encrypted.
 //
 // +kubebuilder:validation:Enum=VMGuestStateOnly;DiskWithVMGuestState;NonPersistedTPM
 type AzureSecurityEncryptionType string

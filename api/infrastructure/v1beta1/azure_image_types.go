@@ -1,8 +1,7 @@
 package v1beta1
 
-// AzureImage is an image with Windows, containerd and the Kubernetes programs.
-// Exactly one of id, computeGallery, communityGallery and marketplace says
-// which.
+// AzureImage is an image with Windows, containerd and the Kubernetes programs. Set
+// exactly one of id, computeGallery, communityGallery and marketplace.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.id), has(self.computeGallery) && has(self.computeGallery.name), has(self.communityGallery) && has(self.communityGallery.name), has(self.marketplace) && has(self.marketplace.sku)].filter(c, c).size() <= 1",message="set one of id, computeGallery, communityGallery and marketplace, not several"
 type AzureImage struct {
@@ -36,7 +35,7 @@ type AzureImage struct {
 	Marketplace AzureMarketplaceImage `json:"marketplace,omitempty,omitzero"`
 
 	// setup is the program in the image that runs the user data at the VM's first
-	// start. Only CloudbaseInit is known, which runs that of a
+	// start. The only value is CloudbaseInit, which runs that of a
 	// WindowsBootstrapConfig. Default: CloudbaseInit.
 	//
 	// +optional
@@ -151,7 +150,7 @@ type AzureMarketplaceImage struct {
 	Plan AzureImagePlan `json:"plan,omitempty"`
 }
 
-// AzureImagePlan says whether a plan is bought with an image.
+// AzureImagePlan is whether a plan is bought with an image.
 //
 // +kubebuilder:validation:Enum=None;Image
 type AzureImagePlan string

@@ -45,8 +45,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.type) && self.type == 'UserAssigned') == (has(self.userAssigned) && size(self.userAssigned) > 0)",message="the type UserAssigned and a list userAssigned go together; set both, or remove both"
 type AzureIdentities struct {
-	// type says which identities the VM has: None, UserAssigned or SystemAssigned.
-	// Default: None.
+	// type of the VM's identities: None, UserAssigned or SystemAssigned. Default:
+	// None.
 	//
 	// +optional
 	Type AzureIdentitiesType `json:"type,omitempty"`
@@ -61,7 +61,7 @@ type AzureIdentities struct {
 	UserAssigned []string `json:"userAssigned,omitempty"`
 }
 
-// AzureIdentitiesType says which identities a VM has.
+// AzureIdentitiesType is which identities a VM has.
 //
 // +kubebuilder:validation:Enum=None;UserAssigned;SystemAssigned
 type AzureIdentitiesType string
@@ -73,7 +73,7 @@ const (
 	AzureIdentitiesSystemAssigned AzureIdentitiesType = "SystemAssigned"
 )
 
-// AzurePriority says whether Azure may evict the VM.
+// AzurePriority is whether Azure may evict the VM.
 //
 // +kubebuilder:validation:Enum=Regular;Spot
 type AzurePriority string
@@ -94,14 +94,14 @@ type AzureSpot struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,6}([.][0-9]{1,5})?$') && self.matches('[1-9]')",message="must be a price in US dollars with at most five decimals, above 0 and in quotes, such as \"0.25\""
 	MaxPrice string `json:"maxPrice,omitempty"`
 
-	// evictionPolicy says what an eviction does: Delete removes the VM and its
-	// disks, Deallocate keeps the disks, which cost money. Default: Delete.
+	// evictionPolicy is what an eviction does: Delete removes the VM and its disks,
+	// Deallocate keeps the disks, which cost money. Default: Delete.
 	//
 	// +optional
 	EvictionPolicy AzureEvictionPolicy `json:"evictionPolicy,omitempty"`
 }
 
-// AzureEvictionPolicy says what an eviction does to a VM.
+// AzureEvictionPolicy is what an eviction does to a VM.
 //
 // +kubebuilder:validation:Enum=Delete;Deallocate
 type AzureEvictionPolicy string

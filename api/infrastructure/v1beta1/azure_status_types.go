@@ -12,8 +12,8 @@ const (
 	AzureChinaCloud        AzureCloud = "AzureChinaCloud"
 )
 
-// AzurePlacement says where in Azure a VM is. A node that has C:\k\azure.json
-// got it from here.
+// AzurePlacement is where in Azure a VM is. A node that has C:\k\azure.json got it
+// from here.
 type AzurePlacement struct {
 	// cloud that the subscription is in: AzurePublicCloud, AzureUSGovernmentCloud
 	// or AzureChinaCloud.
@@ -116,8 +116,8 @@ type AzurePlacement struct {
 	// +optional
 	Identity AzureIdentity `json:"identity,omitempty,omitzero"`
 
-	// imageVersion is the version of the image from which Azure made the VM, such
-	// as 1.36.2. If the spec says latest, Azure chose it.
+	// imageVersion is the version of the image from which Azure made the VM, such as
+	// 1.36.2. If the spec has latest, Azure chose it.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -127,9 +127,9 @@ type AzurePlacement struct {
 	AzureRecord `json:",inline"`
 }
 
-// AzureRecord has the IDs that Azure itself gave to what was made for a
-// machine. With them it is known without its tags, so whoever may write this
-// status may name a VM as his: see docs/security.md.
+// AzureRecord has the IDs that Azure itself gave to what was made for a machine.
+// They identify it without its tags, so anybody who may write this status can
+// claim a VM: see docs/security.md.
 type AzureRecord struct {
 	// server is the cloud and tenant that gave these IDs. At another one they
 	// prove nothing.
@@ -139,15 +139,15 @@ type AzureRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	Server string `json:"server,omitempty"`
 
-	// deletion is Accepted once Azure accepted the controller's own request to
-	// delete the VM. Without it, nothing says what became of a VM that is gone.
+	// deletion is Accepted once Azure accepted the controller's own request to delete
+	// the VM. Without it, nothing shows what became of a VM that is gone.
 	//
 	// +optional
 	Deletion CloudDeletion `json:"deletion,omitempty"`
 
-	// vmID is the ID that Azure gave the VM when it was made, and gives no other
-	// one: properties.vmId. It is known from the answer to the controller's own
-	// request, or from a VM that had all of the machine's tags.
+	// vmID is the ID that Azure gave the VM when it was made, and gives no other one:
+	// properties.vmId. It comes from the answer to the controller's own request, or
+	// from a VM that had all of the machine's tags.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=36

@@ -180,8 +180,8 @@ type AzureVM struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]{1,90}/providers/Microsoft[.]Compute/virtualMachineScaleSets/[-a-z0-9._]{1,80}$')",message="must be the resource ID of a scale set: /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Compute/virtualMachineScaleSets/<name>"
 	ScaleSetID string `json:"scaleSetID,omitempty"`
 
-	// bootDiagnostics says where Azure keeps the screenshot and the log of the
-	// VM's console. Default: {type: Managed}. Immutable.
+	// bootDiagnostics is where Azure keeps the screenshot and the log of the VM's
+	// console. Default: {type: Managed}. Immutable.
 	//
 	// +optional
 	BootDiagnostics AzureBootDiagnostics `json:"bootDiagnostics,omitempty,omitzero"`
@@ -196,9 +196,8 @@ type AzureVM struct {
 	// +kubebuilder:validation:XValidation:rule="!self.exists(name, name.matches('(?i)^(microsoft|azure|windows|capwin-)'))",message="the names of tags that begin with microsoft, azure, windows or capwin- are reserved; use another name, such as team"
 	AdditionalTags map[string]AzureTagValue `json:"additionalTags,omitempty"`
 
-	// extensionOperations says whether extensions can be added to the VM: Enabled
-	// or Disabled. Azure's policies and agents need them. Default: Enabled.
-	// Immutable.
+	// extensionOperations allows or forbids extensions of the VM: Enabled or Disabled.
+	// Azure's policies and agents need them. Default: Enabled. Immutable.
 	//
 	// +optional
 	ExtensionOperations AzureState `json:"extensionOperations,omitempty"`
@@ -209,12 +208,12 @@ type AzureVM struct {
 	Windows AzureWindows `json:"windows,omitempty,omitzero"`
 }
 
-// ResourceGroupLabel of a Node says in which resource group its VM is. Azure's cloud controller manager looks there, and not
-// where the providerID says (cloud-provider-azure 7b31c76, pkg/consts/consts.go, ExternalResourceGroupLabel;
-// pkg/provider/azure.go, GetNodeResourceGroup). It compares groups without their case.
+// ResourceGroupLabel of a Node is the resource group of its VM. Azure's cloud controller manager looks there, and not where the
+// providerID points (cloud-provider-azure 7b31c76, pkg/consts/consts.go, ExternalResourceGroupLabel; pkg/provider/azure.go,
+// GetNodeResourceGroup). It compares groups without their case.
 const ResourceGroupLabel = "kubernetes.azure.com/resource-group"
 
-// AzureState says whether something is on.
+// AzureState is whether something is on.
 //
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type AzureState string

@@ -20,14 +20,14 @@ type AzureWindows struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|[A-Z][A-Za-z. -]* Standard Time( [(]Mexico[)])?)$')",message="must be Windows' name of a time zone, such as W. Europe Standard Time for Europe/Berlin; tzutil /l lists them"
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// patchMode says who updates Windows: Manual, AutomaticByOS or
+	// patchMode is how Windows is updated: Manual, AutomaticByOS or
 	// AutomaticByPlatform. Updates restart nodes without draining them, so replace
 	// machines by a new image instead. Default: Manual.
 	//
 	// +optional
 	PatchMode AzurePatchMode `json:"patchMode,omitempty"`
 
-	// assessmentMode says who looks for missing updates: ImageDefault or
+	// assessmentMode is what looks for missing updates: ImageDefault or
 	// AutomaticByPlatform. Default: ImageDefault.
 	//
 	// +optional
@@ -45,7 +45,7 @@ type AzureWindows struct {
 // +kubebuilder:validation:Enum=Windows_Server;Windows_Client
 type AzureLicenseType string
 
-// AzurePatchMode says who updates Windows.
+// AzurePatchMode is what updates Windows.
 //
 // +kubebuilder:validation:Enum=Manual;AutomaticByOS;AutomaticByPlatform
 type AzurePatchMode string
@@ -57,17 +57,17 @@ const (
 	AzurePatchByPlatform AzurePatchMode = "AutomaticByPlatform"
 )
 
-// AzureAssessmentMode says who looks for missing updates.
+// AzureAssessmentMode is what looks for missing updates.
 //
 // +kubebuilder:validation:Enum=ImageDefault;AutomaticByPlatform
 type AzureAssessmentMode string
 
-// AzureBootDiagnostics says where the console's screenshot and log are.
+// AzureBootDiagnostics is where the console's screenshot and log are.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.type) && self.type == 'UserManaged') == has(self.storageURI)",message="the type UserManaged and storageURI go together; set both, or remove both"
 type AzureBootDiagnostics struct {
-	// type says who keeps them: Managed in Azure's own storage, UserManaged in
-	// that of storageURI, or Disabled. Default: Managed.
+	// type is where they are kept: Managed in Azure's own storage, UserManaged in that
+	// of storageURI, or Disabled. Default: Managed.
 	//
 	// +optional
 	Type AzureBootDiagnosticsType `json:"type,omitempty"`
@@ -81,7 +81,7 @@ type AzureBootDiagnostics struct {
 	StorageURI string `json:"storageURI,omitempty"`
 }
 
-// AzureBootDiagnosticsType says who keeps the console's screenshot and log.
+// AzureBootDiagnosticsType is what keeps the console's screenshot and log.
 //
 // +kubebuilder:validation:Enum=Managed;UserManaged;Disabled
 type AzureBootDiagnosticsType string

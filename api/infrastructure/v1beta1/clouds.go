@@ -11,8 +11,8 @@ const (
 // CloudLabel of a Cluster names the cloud whose add-ons the flavors bring for it.
 const CloudLabel = "capwin.io/cloud"
 
-// VMRecord is what a cloud calls what it made for a machine, each for as long as that exists, and nothing else ever. Each part has
-// the server that gave it, and whether that accepted our own request to delete the VM.
+// VMRecord is what a cloud calls what it made for a machine, each for as long as that exists, and nothing else ever. Each part
+// has the server that gave it, and whether that accepted our own request to delete the VM.
 //
 // +kubebuilder:object:generate=false
 type VMRecord struct {

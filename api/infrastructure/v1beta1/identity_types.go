@@ -13,7 +13,7 @@ const (
 	IdentityAzureCluster IdentityKind = "AzureClusterIdentity"
 )
 
-// IdentityReference says with whose rights the VM is managed.
+// IdentityReference names the object with the rights to manage the VM.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.kind) == has(self.name)",message="set kind and name, such as kind Secret and name vcenter"
 type IdentityReference struct {

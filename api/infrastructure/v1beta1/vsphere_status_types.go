@@ -14,15 +14,14 @@ type VSphereRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	Server string `json:"server,omitempty"`
 
-	// deletion is Accepted once the vCenter accepted the controller's own
-	// request to destroy the VM. Without it, nothing says what became of a VM that
-	// is gone.
+	// deletion is Accepted once the vCenter accepted the controller's own request to
+	// destroy the VM. Without it, nothing shows what became of a VM that is gone.
 	//
 	// +optional
 	Deletion CloudDeletion `json:"deletion,omitempty"`
 
-	// reference to the VM, such as vm-1042. It is known from a VM that had all of
-	// the machine's marks.
+	// reference to the VM, such as vm-1042. It comes from a VM that had all of the
+	// machine's marks.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -43,5 +42,5 @@ type VSphereRecord struct {
 // +kubebuilder:validation:Enum=Accepted
 type CloudDeletion string
 
-// DeletionAccepted says that the cloud accepted our own request to delete a VM.
+// DeletionAccepted is the cloud's acceptance of our own request to delete a VM.
 const DeletionAccepted CloudDeletion = "Accepted"

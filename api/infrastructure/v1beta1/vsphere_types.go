@@ -68,7 +68,7 @@ type VSphereVM struct {
 	// +kubebuilder:validation:Maximum=768
 	CPUs int32 `json:"cpus,omitempty"`
 
-	// coresPerSocket says how the CPUs are grouped: a VM with 8 cpus and 4
+	// coresPerSocket is how the CPUs are grouped: a VM with 8 cpus and 4
 	// coresPerSocket has 2 sockets. cpus must be a multiple of it. Default: the
 	// template's, or 1 if cpus is not a multiple of that. Immutable.
 	//
@@ -95,7 +95,7 @@ type VSphereVM struct {
 	NestedVirtualization NestedVirtualization `json:"nestedVirtualization,omitempty"`
 }
 
-// NestedVirtualization says whether a VM can run virtual machines itself.
+// NestedVirtualization is whether a VM can run virtual machines itself.
 //
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type NestedVirtualization string
@@ -118,7 +118,7 @@ type VSphereImage struct {
 	Template string `json:"template,omitempty"`
 
 	// setup is the program in the image that runs the user data at the VM's first
-	// start. Only CloudbaseInit is known, which runs that of a
+	// start. The only value is CloudbaseInit, which runs that of a
 	// WindowsBootstrapConfig. Default: CloudbaseInit.
 	//
 	// +optional
@@ -163,7 +163,7 @@ type VSphereNetworkInterface struct {
 	// +kubebuilder:validation:MaxItems=4
 	AddressesFromPools []IPPoolReference `json:"addressesFromPools,omitempty"`
 
-	// nameservers of the adapter, such as 10.0.0.2. Windows asks them in this
+	// nameservers of the adapter, such as 10.0.0.2. Windows queries them in this
 	// order. They need addressesFromPools. Default: none.
 	//
 	// +optional

@@ -6,14 +6,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// WindowsMachineStatus is what is known about the VM. The controller can
-// rebuild it from the cloud and the Machine.
+// WindowsMachineStatus is the observed state of the VM. The controller can rebuild
+// it from the cloud and the Machine.
 type WindowsMachineStatus struct {
-	// conditions tell the state of the machine: Ready, VMRunning,
-	// BootstrapSucceeded, LastBootSucceeded, UserDataRemoved, CloudReachable,
-	// Stalled and Paused. Ready is True while the VM runs and its guest has not
-	// failed; it does not wait for the Node. docs/conditions.md lists every
-	// reason with its likely cause and what to do.
+	// conditions are the state of the machine: Ready, VMRunning, BootstrapSucceeded,
+	// LastBootSucceeded, UserDataRemoved, CloudReachable, Stalled and Paused. Ready is
+	// True while the VM runs and its guest has not failed; it does not wait for the
+	// Node. docs/conditions.md lists every reason with its likely cause and what to
+	// do.
 	//
 	// +optional
 	// +listType=map
@@ -27,7 +27,7 @@ type WindowsMachineStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// initialization tells Cluster API whether the VM has been made.
+	// initialization shows Cluster API whether the VM has been made.
 	//
 	// +optional
 	Initialization WindowsMachineInitialization `json:"initialization,omitempty,omitzero"`
@@ -86,11 +86,10 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// networkInterfaces has the MAC of each adapter in
-	// spec.vsphere.networkInterfaces, in the same order, and its addresses from
-	// pools. It is set before the VM is made, once all of them are known, and does
-	// not change after that. It is left out if the spec has one adapter at most
-	// and no pools: vCenter then chooses the MAC.
+	// networkInterfaces has the MAC of each adapter in spec.vsphere.networkInterfaces,
+	// in the same order, and its addresses from pools. It is set before the VM is
+	// made, once it is complete, and does not change after that. It is left out if the
+	// spec has one adapter at most and no pools: vCenter then chooses the MAC.
 	//
 	// +optional
 	// +listType=map
@@ -120,16 +119,16 @@ type WindowsMachineStatus struct {
 	// +optional
 	VSphere VSphereRecord `json:"vsphere,omitempty,omitzero"`
 
-	// allocatable is what the Node will offer to pods: the size of the VM without
-	// the reservations of the WindowsBootstrapConfig. Resources whose size the
-	// spec does not say are left out. The Node offers a few MiB less, because
-	// Windows does not see all memory of the VM.
+	// allocatable is what the Node will offer to pods: the size of the VM without the
+	// reservations of the WindowsBootstrapConfig. Resources whose size the spec does
+	// not have are left out. The Node offers a few MiB less, because Windows does not
+	// see all memory of the VM.
 	//
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 
-	// bootstrap is the guest's last report on its way to become a node. The
-	// condition BootstrapSucceeded tells it in a sentence.
+	// bootstrap is the guest's last report on its way to become a node. The condition
+	// BootstrapSucceeded has it in a sentence.
 	//
 	// +optional
 	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
@@ -143,12 +142,11 @@ type WindowsMachineStatus struct {
 	// +optional
 	LastGuestTime metav1.Time `json:"lastGuestTime,omitempty,omitzero"`
 
-	// lastBoot is how the node's last start went. At every start after its
-	// bootstrap it runs some steps, such as the removal of stale pod networks, and
-	// after each it waits in the background for what the CNI brings: what fails
-	// there for five minutes or more is a failure until it is done. The condition
-	// LastBootSucceeded tells it in a sentence. It is left out until there is
-	// something of this to tell.
+	// lastBoot is how the node's last start went. At every start after its bootstrap
+	// it runs some steps, such as the removal of stale pod networks, and after each it
+	// waits in the background for what the CNI brings: what fails there for five
+	// minutes or more is a failure until it is done. The condition LastBootSucceeded
+	// has it in a sentence. It is left out until the guest has reported one.
 	//
 	// +optional
 	LastBoot *BootResult `json:"lastBoot,omitempty"`

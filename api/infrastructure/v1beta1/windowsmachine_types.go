@@ -13,16 +13,16 @@ const AddressFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/address
 // as a machine with it may have a VM.
 const CredentialsFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/credentials"
 
-// ServerAnnotation says which server has the VM: for vSphere it is the vCenter's instance UUID. The controller sets it before
-// it asks the server for the VM, and it survives a move to another management cluster.
+// ServerAnnotation is which server has the VM: for vSphere it is the vCenter's instance UUID. The controller sets it before it
+// asks the server for the VM, and it survives a move to another management cluster.
 const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"
 
-// RemovedAnnotation says that nothing is left of the VM of a machine that is
-// being deleted. It is set, to the time of that deletion, before a Secret
-// goes without which nothing could find that out again.
+// RemovedAnnotation marks that nothing is left of the VM of a machine that is
+// being deleted. It is set, to the time of that deletion, before a Secret goes
+// without which nothing could find that out again.
 const RemovedAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/removed"
 
-// LinuxPolicyAnnotation of a Cluster says what becomes of the admission policies in its workload cluster that keep workloads for
+// LinuxPolicyAnnotation of a Cluster is what becomes of the admission policies in its workload cluster that keep workloads for
 // Linux off Windows Nodes. With LinuxPolicyOff all of them are removed; with LinuxPolicyWarn the one that changes workloads is,
 // and the API server warns instead.
 const (
@@ -38,12 +38,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(self.providerID) || self.providerID.matches('^vsphere://[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",fieldPath=".providerID"
 // +kubebuilder:validation:XValidation:rule="has(self.vsphere) || !has(self.azure) || !has(self.providerID) || self.providerID.matches('^azure:///subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9_.()]*[-a-z0-9_()]/providers/Microsoft[.]Compute/virtualMachines/[-a-z0-9]+$')",message="providerID of an Azure VM must be azure:/// followed by the VM's resource ID with subscription, resource group and VM name in lowercase; remove it: the controller sets it",fieldPath=".providerID"
 // +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || has(self.identityRef) && has(self.identityRef.name)",message="a VM in a vCenter needs a Secret with the login; set kind Secret and name, such as vcenter",fieldPath=".identityRef"
-// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || self.?identityRef.?kind.orValue('Secret') == 'Secret'",message="must be Secret: a vCenter's login is kept in nothing else",fieldPath=".identityRef.kind"
+// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || self.?identityRef.?kind.orValue('Secret') == 'Secret'",message="must be Secret, the only kind for a vCenter's login",fieldPath=".identityRef.kind"
 type WindowsMachineSpec struct {
 	// providerID is the identity of the VM and of its Node, such as
 	// vsphere://4215f6b0-1b7d-5c5a-9d4e-0123456789ab. Leave it out: the controller
-	// sets it before it makes the VM. The condition VMRunning says whether there
-	// is a VM. Once set, it is Immutable.
+	// sets it before it makes the VM. The condition VMRunning shows whether the VM
+	// exists. Once set, it is Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -124,7 +124,7 @@ type WindowsMachine struct {
 
 	// The default of status makes GitOps tools wait until the controller has seen the object.
 
-	// status is what the controller knows of the VM, its guest and its Node.
+	// status is the state of the VM, its guest and its Node.
 	//
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}

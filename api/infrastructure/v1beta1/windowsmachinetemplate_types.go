@@ -25,8 +25,8 @@ type WindowsMachineTemplateResource struct {
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec of each WindowsMachine, without providerID. Immutable and Mutable say
-	// what can change in a WindowsMachine; in a template no field can.
+	// spec of each WindowsMachine, without providerID. Immutable and Mutable mark what
+	// can change in a WindowsMachine; in a template no field can.
 	//
 	// +required
 	Spec WindowsMachineSpec `json:"spec,omitempty,omitzero"`
@@ -89,10 +89,10 @@ type WindowsMachineTemplate struct {
 	//
 	// +required
 	Spec WindowsMachineTemplateSpec `json:"spec,omitempty,omitzero"`
-	// status tells the cluster autoscaler the size of a machine while the pool has
-	// no node. No controller of this release writes it: use the annotations
-	// capacity.cluster-autoscaler.kubernetes.io/cpu, /memory, /labels and /taints
-	// of the MachineDeployment instead.
+	// status gives the cluster autoscaler the size of a machine while the pool has no
+	// node. No controller of this release writes it: use the annotations
+	// capacity.cluster-autoscaler.kubernetes.io/cpu, /memory, /labels and /taints of
+	// the MachineDeployment instead.
 	//
 	// +optional
 	Status WindowsMachineTemplateStatus `json:"status,omitempty,omitzero"`

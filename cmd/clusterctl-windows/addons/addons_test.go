@@ -159,8 +159,7 @@ func TestRefused(t *testing.T) {
 			"another mode": {
 			[]Pool{calico(with("Overlay", "Antrea", ""))}, Options{},
 		},
-		"--mode L2Tunnel: L2Tunnel is gone from Azure CNI: since 2024 its azure-vnet makes an L2Bridge, whatever its mode says; use " +
-			"L2Bridge": {
+		"--mode L2Tunnel: Azure CNI no longer has L2Tunnel: since 2024 its azure-vnet makes an L2Bridge in every mode; use L2Bridge": {
 			[]Pool{calico(with("L2Tunnel", "AzureCNI", ""), func(p *Pool) { p.Name = "" })}, Options{},
 		},
 		"MachineDeployment default/b: the version of kube-proxy's DaemonSet is v1.35.0, but for " + windows + " it is " +

@@ -132,8 +132,8 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$`)
 
 func (s *settings) check() error {
 	if s.cluster.Host == "" && (s.installed == nil || !s.installed.Endpoint) {
-		return errors.New("the address of the API server is not known, which Calico's Windows nodes need; give it with " +
-			"--endpoint, such as 10.0.0.10:6443")
+		return errors.New("the address of the API server is missing, and Calico's Windows nodes need it; give it with --endpoint, " +
+			"such as 10.0.0.10:6443")
 	}
 	if s.cluster.Host != "" && !hostName.MatchString(s.cluster.Host) {
 		return fmt.Errorf("the host %q of the API server is neither a name nor an address; correct spec.controlPlaneEndpoint.host of "+

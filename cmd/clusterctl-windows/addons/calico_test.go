@@ -57,7 +57,7 @@ func TestSettingsRefused(t *testing.T) {
 			"cluster has one for all; choose a pool with --machine": {
 			[]Pool{calico(), calico(named("b"), with("L2Bridge", "Calico", ""))}, prod, nil,
 		},
-		"the address of the API server is not known, which Calico's Windows nodes need; give it with --endpoint, such as " +
+		"the address of the API server is missing, and Calico's Windows nodes need it; give it with --endpoint, such as " +
 			"10.0.0.10:6443": {
 			[]Pool{calico()}, host(""), nil,
 		},

@@ -42,8 +42,8 @@ func (a *NodeAddresses) Findings() []cloud.Finding {
 	gives := fmt.Sprintf("Calico gives a Windows Node %s", block)
 	switch crowded := a.crowded(block); {
 	case a.Hidden:
-		found.Result, found.Text = cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so nobody knows "+
-			"how many pods of a Windows Node get an address"
+		found.Result, found.Text = cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so the number of "+
+			"pods of a Windows Node that get an address is not known"
 	case len(a.Pools) == 0:
 		return nil
 	case block.Size == 0:

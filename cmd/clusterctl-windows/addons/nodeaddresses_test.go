@@ -35,8 +35,8 @@ func TestAddressesOfPods(t *testing.T) {
 	}{
 		"no Calico": {NodeAddresses{}, of110, nil, "", ""},
 		"hidden": {
-			NodeAddresses{Hidden: true}, of110, nil, cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, so " +
-				"nobody knows how many pods of a Windows Node get an address",
+			NodeAddresses{Hidden: true}, of110, nil, cloud.CheckSkipped, "the user of this kubeconfig may not list Calico's ippools, " +
+				"so the number of pods of a Windows Node that get an address is not known",
 		},
 		"too many pods": {four, of110, nil, cloud.CheckWarning, small + "win-0 takes 110 pods" + mend},
 		"four Nodes": {

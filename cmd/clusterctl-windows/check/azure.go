@@ -74,7 +74,7 @@ func azureAt(options Options) (azure.Provider, error) {
 		return azure.Provider{}, fmt.Errorf("--azure-clouds: %w", err)
 	}
 	if _, ok := book.Named(options.AzureCloud); !ok {
-		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not known: use one of %s, or describe it in a file and add it with "+
+		return azure.Provider{}, fmt.Errorf("--azure-cloud=%s is not defined: use one of %s, or describe it in a file and add it with "+
 			"--azure-clouds, as docs/azure-credentials.md describes", options.AzureCloud, strings.Join(book.Names(), ", "))
 	}
 	return azure.Provider{Book: book, Cloud: options.AzureCloud}, nil

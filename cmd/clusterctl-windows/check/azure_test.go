@@ -81,8 +81,8 @@ func TestAzureAsThisComputer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found := checkedBy(t, c.files, options)
 			got := finding(found, "identity")
-			const sentence = "checked as " + armsim.ClientID + ", not as the machine's identity: what is told of rights, and of what " +
-				"can be seen, is about the former. The machine's identity is "
+			const sentence = "checked as " + armsim.ClientID + ", not as the machine's identity: rights and visibility are those of " +
+				"the former. The machine's identity is "
 			if c.says == "" {
 				expect.Same(t, "what is not well", 0, len(bad(found)))
 				expect.Same(t, "somebody else", "", got.Text)
@@ -147,7 +147,7 @@ func TestAzureWithoutAnIdentity(t *testing.T) {
 			"name the cloud with --azure-cloud",
 		},
 		"no such cloud": {
-			nil, &Options{AzureCloud: "Moon\x1b[2J"}, "credentials", "--azure-cloud=Moon\x1b[2J is not known: use one of Azure",
+			nil, &Options{AzureCloud: "Moon\x1b[2J"}, "credentials", "--azure-cloud=Moon\x1b[2J is not defined: use one of Azure",
 		},
 		"no such file": {nil, &Options{AzureClouds: "/nowhere"}, "credentials", "--azure-clouds: "},
 	} {
@@ -183,7 +183,7 @@ func TestAzureIdentitiesThatAreRefused(t *testing.T) {
 	const reference = "  clientSecret: {name: proof}\n"
 	twice := secret("proof", nil) + secret("proof", nil)
 	for name, c := range map[string]struct{ identity, check, says string }{
-		"its proof twice": {clusterIdentity("ServicePrincipal", reference) + twice, "credentials", "proof is there 2 times"},
+		"its proof twice": {clusterIdentity("ServicePrincipal", reference) + twice, "credentials", "proof exists 2 times"},
 		"a file":          {file, "credentials", "reads a file"},
 		"no such type":    {clusterIdentity("Magic", ""), "credentials", `has the type "Magic"`},
 		"other teams":     {allowed("list: [other]"), "credentials", other},
@@ -194,7 +194,7 @@ func TestAzureIdentitiesThatAreRefused(t *testing.T) {
 		"that fits":       {allowed(selector) + namespace("blue"), "identity", "not as the machine's"},
 		"that fits not":   {allowed(selector) + namespace("red"), "credentials", other},
 		"another's proof": {theirs, "credentials", "own namespace"},
-		"an odd client":   {changed(theirClient, "../x"), "credentials", "clientID that is none"},
+		"an odd client":   {changed(theirClient, "../x"), "credentials", "invalid clientID"},
 	} {
 		got := finding(checkedBy(t, pool(1, whole(anIdentity))+c.identity, options), c.check)
 		if !strings.Contains(got.Text, c.says) {
@@ -225,7 +225,7 @@ func TestAzureClustersIdentity(t *testing.T) {
 		expect.Same(t, name, c.want, finding(checkedBy(t, pool(1, whole(""))+c.files, options), "credentials").Text)
 	}
 	login := secret("azure", nil)
-	expect.Same(t, "a Secret twice", "Secret default/azure is there 2 times; keep only one: standard input: document 4, line 35; "+
+	expect.Same(t, "a Secret twice", "Secret default/azure exists 2 times; keep only one: standard input: document 4, line 35; "+
 		"standard input: document 5, line 40",
 		finding(checkedBy(t, pool(1, whole(aSecret))+login+login, options), "credentials").Text)
 }

@@ -49,7 +49,7 @@ func TestGatherRefuses(t *testing.T) {
 			"check"},
 		"a pool in Azure": {vSphere, "", pool(1, whole("")), "WindowsMachine default/blue-windows-1 has no spec.vsphere, so there is " +
 			"no vCenter to check"},
-		"a login twice": {vSphere, "", good + login, "Secret default/vcenter is there 2 times; keep only one: standard input: " +
+		"a login twice": {vSphere, "", good + login, "Secret default/vcenter exists 2 times; keep only one: standard input: " +
 			"document 4, line 33; standard input: document 5, line 39"},
 	} {
 		_, err := Gather(filesOf(t, c.files), c.cloud, c.machine, Options{})

@@ -188,7 +188,7 @@ func hostileFiles(evil string, ca []byte) map[string]struct {
 	return map[string]struct{ files, says string }{
 		"an address, and no proof":        {own + secret("azure", address), "has neither clientSecret nor certificate"},
 		"an authority, and no address":    {own + secret("azure", only("authority", evil)), "no resourceManagerEndpoint"},
-		"an unknown cloud":                {own + secret("azure", only("cloud", "Moon")), `"Moon" is not known`},
+		"an unknown cloud":                {own + secret("azure", only("cloud", "Moon")), `"Moon" is not defined`},
 		"a path as a certificate":         {own + secret("azure", with("certificate", "/etc/hostname")), "not PEM"},
 		"its own proof":                   {own + proof("azure"), "accepts the credentials"},
 		"a Secret that is not there":      {own + proof("other"), someoneElse},
@@ -208,7 +208,7 @@ func hostileFiles(evil string, ca []byte) map[string]struct {
 			byIdentity + workload("") + cluster("  azureEnvironment: AzureUSGovernmentCloud\n"),
 			"add --azure-cloud=AzureUSGovernmentCloud",
 		},
-		"a cloud that is an address": {none + cluster("  azureEnvironment: "+evil+"\n"), "is not known"},
+		"a cloud that is an address": {none + cluster("  azureEnvironment: "+evil+"\n"), "is not defined"},
 		"a subnet that is an address": {
 			pool(1, strings.Replace(whole(""), "        networkInterfaces: [{name: node, subnet: {id: "+armsim.SubnetID+"}}]\n", "", 1)) +
 				cluster("  resourceGroup: x\n  networkSpec: {vnet: {name: \"x?y=@"+strings.TrimPrefix(evil, "https://")+

@@ -51,12 +51,12 @@ func (s Subject) system() []string {
 	for _, field := range s.image() {
 		if found := linux.FindString(field.text); found != "" && !windows.MatchString(field.text) {
 			return note("%s is %q, which by its name is an image of Linux (%s): a VM of it never becomes a Windows node. Write an "+
-				"image of Windows, as docs/images.md says", field.field, field.text, found)
+				"image of Windows, as docs/images.md describes", field.field, field.text, found)
 		}
 	}
 	if vm := s.Windows.Spec.Azure; vm != nil && strings.EqualFold(vm.Image.Marketplace.Publisher, "MicrosoftWindowsServer") {
 		return note("spec.azure.image.marketplace is Microsoft's plain Windows, which has neither cloudbase-init nor containerd nor " +
-			"kubeadm: a VM of it never joins. Use an image that image-builder made, as docs/images.md says")
+			"kubeadm: a VM of it never joins. Use an image that image-builder made, as docs/images.md describes")
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (s Subject) unread(login map[string][]byte) string {
 	if len(odd) == 0 {
 		return ""
 	}
-	return "; it has " + strings.Join(odd, ", ") + ", which nobody reads: the keys are " + strings.Join(keys[cloud], ", ")
+	return "; it has " + strings.Join(odd, ", ") + ", which nothing reads: the keys are " + strings.Join(keys[cloud], ", ")
 }
 
 // plainKey is the name of a key, and no password in the place of one.
@@ -129,7 +129,7 @@ func (s Subject) Meant(key types.NamespacedName) string {
 	}
 	for _, object := range s.Files.OfKind("ConfigMap") {
 		if object.Key == key {
-			return "; there is a ConfigMap of this name, which nobody reads as a login: write kind: Secret, and stringData for data"
+			return "; there is a ConfigMap of this name, which is not read as a login: write kind: Secret, and stringData for data"
 		}
 	}
 	cloud, _ := s.cloud()

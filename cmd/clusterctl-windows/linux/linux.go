@@ -120,10 +120,10 @@ func (c *Cluster) ofPolicies() report.Entry {
 	result, text := cloud.CheckWarning, c.Policies.lack()
 	switch {
 	case c.Policies.Hidden:
-		result, text = cloud.CheckSkipped, "the user of this kubeconfig may not list them, so nobody knows which are there"
+		result, text = cloud.CheckSkipped, "the user of this kubeconfig may not list them, so it is not known which exist"
 	case text == "":
-		result, text = cloud.CheckOK, "the API server keeps cluster DNS on Linux, and selects Linux in templates that somebody makes "+
-			"or changes, if they select nothing, and tolerate every taint or are in kube-system"
+		result, text = cloud.CheckOK, "the API server keeps cluster DNS on Linux, and selects Linux in new and changed templates "+
+			"that select nothing, and tolerate every taint or are in kube-system"
 	}
 	return entry("policies", result, text)
 }
@@ -134,25 +134,25 @@ func (p Policies) lack() string {
 		"annotation capwin.io/linux-policy: off or warn"
 	keeps := "the API server keeps cluster DNS on Linux; "
 	if !p.Tried {
-		keeps = "the policies are there; whether they act was not tried, as that takes the right to create configmaps in " +
-			"kube-system, by a dry run; "
+		keeps = "the policies exist; whether they act was not tried, because the dry run needs the right to create configmaps in " +
+			"kube-system; "
 	}
 	switch {
 	case !p.ServesValidating:
 		return "the API server has no policies that keep pods on Linux, which come with Kubernetes 1.30: what is wrong is reported, " +
 			"and not prevented"
 	case !p.contains(policies.Validating()):
-		return "not all policies that keep pods on Linux are there: " + absent
+		return "not all policies that keep pods on Linux exist: " + absent
 	case p.Tried && !p.Refuses:
-		return "the policies are there, and the API server does not obey them, as a dry run shows: its admission plug-in " +
+		return "the policies exist, but the API server does not enforce them, as a dry run shows: its admission plug-in " +
 			"ValidatingAdmissionPolicy is switched off, or they are not as the manager writes them"
 	case !p.ServesMutating:
-		return keeps + "of what else may come to Windows Nodes it can only warn, as it has no policies that change workloads, which " +
+		return keeps + "of other pods for Windows Nodes it can only warn, as it has no policies that change workloads, which " +
 			"come with Kubernetes 1.36"
 	case !p.contains(policies.Mutating()):
-		return keeps + "the policy that selects Linux in the templates of workloads is not there: " + absent
+		return keeps + "the policy that selects Linux in the templates of workloads does not exist: " + absent
 	case p.Tried && !p.Changes:
-		return keeps + "the policy that selects Linux in the templates of workloads is there, and the API server does not obey it, " +
+		return keeps + "the policy that selects Linux in the templates of workloads exists, but the API server does not enforce it, " +
 			"as a dry run shows: its feature gate or its admission plug-in MutatingAdmissionPolicy is switched off, or it is not as the " +
 			"manager writes it"
 	case !p.Tried:
@@ -173,7 +173,7 @@ func (c *Cluster) ofPlan(workloads []string) report.Entry {
 	if text != "" && !c.Mutates {
 		result = cloud.CheckWarning
 	}
-	return entry("next changes", result, cmp.Or(text, "the policy has nothing to change in the workloads that are there"))
+	return entry("next changes", result, cmp.Or(text, "the policy has nothing to change in the existing workloads"))
 }
 
 const kubeProxy = "kube-proxy"
@@ -192,7 +192,7 @@ func (c *Cluster) ofCluster() (entries []report.Entry) {
 	}
 	if !proxied {
 		entries = append(entries, entry(kubeProxy, cloud.CheckOK,
-			"each Windows Node has what its config wants, of a version that fits the API server"))
+			"each Windows Node has what its config requires, of a version that fits the API server"))
 	}
 	return entries
 }

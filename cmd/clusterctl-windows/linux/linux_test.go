@@ -65,7 +65,7 @@ func TestPolicies(t *testing.T) {
 			"v1.29.1", Policies{}, cloud.CheckWarning, "which come with Kubernetes 1.30: what is wrong is reported, and not prevented", "",
 		},
 		"of 1.30, not there": {
-			"v1.30.1", Policies{ServesValidating: true}, cloud.CheckWarning, "not all policies that keep pods on Linux are there", "",
+			"v1.30.1", Policies{ServesValidating: true}, cloud.CheckWarning, "not all policies that keep pods on Linux exist", "",
 		},
 		"of 1.30": {
 			"v1.30.1", Policies{ServesValidating: true, Present: validating}, cloud.CheckWarning, "which come with Kubernetes 1.36", "",
@@ -80,13 +80,13 @@ func TestPolicies(t *testing.T) {
 			"v1.36.3",
 			Policies{ServesValidating: true, ServesMutating: true, Present: validating, Tried: true, Refuses: true},
 			cloud.CheckWarning,
-			"keeps cluster DNS on Linux; the policy that selects Linux in the templates of workloads is not there", cloud.CheckWarning,
+			"keeps cluster DNS on Linux; the policy that selects Linux in the templates of workloads does not exist", cloud.CheckWarning,
 		},
-		"of 1.36": {"v1.36.3", acting, cloud.CheckOK, "and selects Linux in templates", cloud.CheckOK},
+		"of 1.36": {"v1.36.3", acting, cloud.CheckOK, "and selects Linux in new and changed templates", cloud.CheckOK},
 		"of 1.36, not tried": {
 			"v1.36.3",
 			Policies{ServesValidating: true, ServesMutating: true, Present: all},
-			cloud.CheckWarning, "the policies are there; whether they act was not tried", cloud.CheckOK,
+			cloud.CheckWarning, "the policies exist; whether they act was not tried", cloud.CheckOK,
 		},
 		"of 1.36, the gate is off": {
 			"v1.36.3",
@@ -96,12 +96,12 @@ func TestPolicies(t *testing.T) {
 		"of 1.36, somebody else's": {
 			"v1.36.3",
 			Policies{ServesValidating: true, ServesMutating: true, Present: all, Tried: true, Changes: true},
-			cloud.CheckWarning, "the API server does not obey them", cloud.CheckOK,
+			cloud.CheckWarning, "the API server does not enforce them", cloud.CheckOK,
 		},
 		"of 1.30, tried": {
 			"v1.30.1",
 			Policies{ServesValidating: true, Present: validating, Tried: true, Refuses: true},
-			cloud.CheckWarning, "the API server keeps cluster DNS on Linux; of what else", "",
+			cloud.CheckWarning, "the API server keeps cluster DNS on Linux; of other pods", "",
 		},
 		"not shown": {"v1.36.3", Policies{Hidden: true}, cloud.CheckSkipped, "may not list them", ""},
 	} {

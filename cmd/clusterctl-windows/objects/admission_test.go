@@ -200,7 +200,7 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 		"two of one name": {
 			goodConfig, "timeZone: UTC",
 			"users: [{name: a, sshAuthorizedKeys: [ssh-ed25519 AAAA]}, {name: a, sshAuthorizedKeys: [ssh-ed25519 BBBB]}]",
-			"WindowsBootstrapConfig default/a: spec.windows.users[1]: is there twice, remove one",
+			"WindowsBootstrapConfig default/a: spec.windows.users[1]: is listed twice, remove one",
 		},
 		"one of a few words": {
 			goodConfig, "timeZone: UTC", "users: [{name: a, role: hunter2, sshAuthorizedKeys: [ssh-ed25519 AAAA]}]",

@@ -122,7 +122,7 @@ func TestFilesAtTheLimit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.yaml")
 	expect.OK(t, os.WriteFile(file, nil, 0o600))
 	for size, want := range map[int64]string{
-		mostText:     ": line 1: there is a NUL byte, so this is no text of objects; " + saveAsUTF8, // it was read
+		mostText:     ": line 1: there is a NUL byte, so this is not a text of objects; " + saveAsUTF8, // it was read
 		mostText + 1: " has more than 64 MiB, which is more than this program reads; " + readLess,
 	} {
 		expect.OK(t, os.Truncate(file, size))
@@ -167,7 +167,7 @@ func TestBinarySecrets(t *testing.T) {
 func TestObjectsThatAreNotThere(t *testing.T) {
 	found := expect.Got(readText(t, "x.yaml", yamlOfTwo+"---\n"+secretNamed("b")))(t)
 	for key, want := range map[types.NamespacedName]string{
-		{Namespace: "default", Name: "b"}: "Secret default/b is there 2 times; keep only one: " +
+		{Namespace: "default", Name: "b"}: "Secret default/b exists 2 times; keep only one: " +
 			"x.yaml: document 2, line 7; x.yaml: document 3, line 11",
 		{Namespace: "team-b", Name: "a"}: "Secret team-b/a is not in x.yaml, which has one of this name in the namespace default; " +
 			"set metadata.namespace of both to the same, or give that of objects without one with -n",

@@ -98,11 +98,11 @@ func TestWhatCannotBeReadIsRefusedByItsPlace(t *testing.T) {
 			"x.yaml", "\xFF\xFE\n\x00\x00\xD8a\x00", "x.yaml: line 2: half a character of UTF-16; export the file again",
 		},
 		"a NUL byte": {
-			"x.yaml", yamlOfTwo + "\x00", "x.yaml: line 10: there is a NUL byte, so this is no text of objects; " + saveAsUTF8,
+			"x.yaml", yamlOfTwo + "\x00", "x.yaml: line 10: there is a NUL byte, so this is not a text of objects; " + saveAsUTF8,
 		},
 		"a NUL character in UTF-16": {
 			"x.yaml", "\xFF\xFEa\x00\n\x00\x00\x00",
-			"x.yaml: line 2: there is a NUL character, so this is no text of objects; export the file again",
+			"x.yaml: line 2: there is a NUL character, so this is not a text of objects; export the file again",
 		},
 		"Latin-1":       {"x.yaml", "# gr\xFC\xDF\n", "x.yaml: line 1: byte 0xfc is not UTF-8; " + saveAsUTF8},
 		"nothing":       {"x.yaml", "", noObject},
@@ -187,11 +187,11 @@ func TestWhatCannotBeReadIsRefusedByItsPlace(t *testing.T) {
 		},
 		"a key twice in YAML": {
 			"x.yaml", yamlOfTwo + "kind: Secret\n",
-			`x.yaml: document 2, line 10: the key "kind" is there twice in the same object; keep one`,
+			`x.yaml: document 2, line 10: the key "kind" is set twice in the same object; keep one`,
 		},
 		"a key twice that may be a secret": {
 			"x.yaml", yamlOfTwo + "hunter2: a\nhunter2: b\n",
-			`x.yaml: document 2, line 11: the key in this line is there twice in the same object; keep one`,
+			`x.yaml: document 2, line 11: the key in this line is set twice in the same object; keep one`,
 		},
 		"the same in JSON": {
 			"x.json", `{"apiVersion": "v1", "kind": "Secret", "stringData": {"hunter2": "a", "hunter2": "b"}}`,

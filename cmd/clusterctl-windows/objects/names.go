@@ -66,9 +66,9 @@ func strictly(found []error) error {
 // keyTwice reports that an object of a YAML document has a key twice.
 func keyTwice(key string) string {
 	if plainName.MatchString(key) {
-		return fmt.Sprintf("the key %q is there twice in the same object; keep one", key)
+		return fmt.Sprintf("the key %q is set twice in the same object; keep one", key)
 	}
-	return "the key in this line is there twice in the same object; keep one"
+	return "the key in this line is set twice in the same object; keep one"
 }
 
 // patternWords are the patterns of names that many kinds have.

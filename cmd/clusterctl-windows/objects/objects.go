@@ -176,7 +176,7 @@ func (s *Set) Find(kind schema.GroupKind, key types.NamespacedName) (Object, err
 	for _, object := range found {
 		places = append(places, object.Place)
 	}
-	return Object{}, fmt.Errorf("%s is there %d times; keep only one: %s", found[0], len(found), strings.Join(places, "; "))
+	return Object{}, fmt.Errorf("%s exists %d times; keep only one: %s", found[0], len(found), strings.Join(places, "; "))
 }
 
 // otherwise is the apiVersion of an object of this kind and key in another group; empty if there is none.

@@ -68,7 +68,7 @@ func TestLoad(t *testing.T) {
 	expect.Same(t, "the namespace", "b", secret.Namespace)
 	twice := expect.Got(readText(t, "x.yaml", inFiles+"---\n"+secretNamed("login")))(t)
 	_, err = Load[corev1.Secret](twice, "Secret", key("login"))
-	expect.Same(t, "twice", "Secret default/login is there 2 times; keep only one: x.yaml: document 1, line 1; x.yaml: document 7, "+
+	expect.Same(t, "twice", "Secret default/login exists 2 times; keep only one: x.yaml: document 1, line 1; x.yaml: document 7, "+
 		"line 26", fmt.Sprint(err))
 }
 

@@ -109,7 +109,7 @@ func TestWordsOfRefusals(t *testing.T) {
 		well + "location: " + long + "y": `location: Too long; "` + long + tooLong + "64 bytes",
 		well + "zones: ['12']": `zones[0]: Too long; "12"; may not be more than 1 byte; write the number alone, ` +
 			`such as ["1"]`,
-		well + "zones: ['1', '1']": "zones[1]: is there twice, remove one",
+		well + "zones: ['1', '1']": "zones[1]: is listed twice, remove one",
 		well + "resourceGroup: /subscriptions/x/" + long: `resourceGroup: Too long; "/subscriptions/x/` + long[:63] + tooLong +
 			"90 bytes; write the last part of it alone",
 		well + "networkInterfaces: [{name: a, subnet: {name: " +

@@ -32,7 +32,7 @@ func textOf(data []byte) ([]byte, error) {
 		if withoutMark(data) {
 			return nil, errors.New("line 1: this looks like UTF-16 without a byte order mark; " + saveAsUTF8)
 		}
-		return nil, fmt.Errorf("line %d: there is a NUL byte, so this is no text of objects; %s", lineAt(data, offset), saveAsUTF8)
+		return nil, fmt.Errorf("line %d: there is a NUL byte, so this is not a text of objects; %s", lineAt(data, offset), saveAsUTF8)
 	}
 	if offset := firstInvalid(data); offset >= 0 {
 		return nil, fmt.Errorf("line %d: byte %#x is not UTF-8; %s", lineAt(data, offset), data[offset], saveAsUTF8)
@@ -75,7 +75,7 @@ func fromUTF16(data []byte, order binary.ByteOrder) ([]byte, error) {
 			}
 		}
 		if character == 0 {
-			return nil, fmt.Errorf("line %d: there is a NUL character, so this is no text of objects; export the file again",
+			return nil, fmt.Errorf("line %d: there is a NUL character, so this is not a text of objects; export the file again",
 				lineAt(text, len(text)))
 		}
 		text = utf8.AppendRune(text, character)

@@ -15,7 +15,7 @@ import (
 func TestTextOf(t *testing.T) {
 	t.Parallel()
 	const unmarked = "line 1: this looks like UTF-16 without a byte order mark; " + saveAsUTF8
-	const nul = ": there is a NUL byte, so this is no text of objects; " + saveAsUTF8
+	const nul = ": there is a NUL byte, so this is not a text of objects; " + saveAsUTF8
 	const half = ": half a character of UTF-16; export the file again"
 	for data, want := range map[string]string{
 		"":                            "",

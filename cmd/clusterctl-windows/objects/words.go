@@ -40,7 +40,7 @@ func (k *kindRules) words(refusal *field.Error, content map[string]any) string {
 		choices := enumOf(schemaAt(k.structural, refusal.Field))
 		return join(refusal.Field, "must be one of "+supported+ofFew(refusal.Field, value, choices))
 	case field.ErrorTypeDuplicate:
-		return join(refusal.Field, "is there twice, remove one", detail)
+		return join(refusal.Field, "is listed twice, remove one", detail)
 	}
 	if pattern, ok := strings.CutPrefix(detail, "should match "); ok {
 		if group := withoutVersion(refusal.Field, value); group != "" {
@@ -145,7 +145,7 @@ func ofFew(path string, value any, choices []string) string {
 // otherWords are values that users know from elsewhere, by the field, and why they are not valid here.
 var otherWords = map[string]string{
 	"mode L2Tunnel": "Azure CNI dropped it in 2024 and makes an L2Bridge instead; write L2Bridge",
-	"mode NAT": "it hides pods behind the address of their node, so that no other node reaches them, as Kubernetes demands; " +
+	"mode NAT": "it hides pods behind the address of their node, but Kubernetes requires that other nodes reach them; " +
 		"write Overlay, or L2Bridge",
 	"mode Bridge":  "the network of this kind is L2Bridge in Windows; write L2Bridge",
 	"mode VXLAN":   "the network of this kind is Overlay in Windows; write Overlay",

@@ -186,13 +186,13 @@ func configOf(meta string) string {
 
 // TestNamesOfPlaces: a name that leads nowhere in any vCenter is refused without one, but for a machine that has its VM.
 func TestNamesOfPlaces(t *testing.T) {
-	const place, says = "        datacenter: dc\n", "write a name, a path from the datacenter such as vm/team-a/nodes"
+	const place, says = "        datacenter: dc\n", "use a name, a path from the datacenter such as vm/team-a/nodes"
 	for name, c := range map[string]struct{ change, says string }{
 		"names":               {"folder: nodes\n        resourcePool: '*/Resources'\n", ""},
 		"a path":              {"folder: vm/team-a/nodes\n", ""},
 		"a wildcard":          {"folder: v*/nodes\n", ""},
-		"from another folder": {"folder: team-a/nodes\n", `spec.vsphere.folder "team-a/nodes" leads nowhere in any vCenter: ` + says},
-		"upwards":             {"datastore: ../ssd1\n", `spec.vsphere.datastore "../ssd1" leads nowhere in any vCenter: write a name`},
+		"from another folder": {"folder: team-a/nodes\n", `spec.vsphere.folder "team-a/nodes" exists in no vCenter: ` + says},
+		"upwards":             {"datastore: ../ssd1\n", `spec.vsphere.datastore "../ssd1" exists in no vCenter: use a name`},
 		"a wrong wildcard":    {"folder: 'no['\n", says},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func TestRefusedAsByControllers(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a failure domain in a vCenter": {
 			strings.Replace(git, "      version: v1.36.3\n", "      version: v1.36.3\n      failureDomain: a\n", 1),
-			vm + `Machine windows-1 wants failure domain "a", but VMs of this cloud are not placed by failure domain; ` +
+			vm + `Machine windows-1 has failure domain "a", but VMs of this cloud are not placed by failure domain; ` +
 				"remove spec.failureDomain",
 		},
 		"a control plane": {
@@ -94,7 +94,7 @@ func TestRefusedAsByControllers(t *testing.T) {
 func TestNewerThanTheControlPlane(t *testing.T) {
 	text := strings.Replace(textOf(t, vsphereFile), "      version: v1.36.3\n", "      version: v1.37.0\n", 1) + controlPlane
 	_, notes := gathered(t, text)
-	if len(notes) == 0 || !strings.HasPrefix(notes[0], "the Machine wants v1.37.0, but a Node of its control plane has v1.36.3") {
+	if len(notes) == 0 || !strings.HasPrefix(notes[0], "the Machine needs v1.37.0, but a Node of its control plane has v1.36.3") {
 		t.Errorf("the notes are %q", notes)
 	}
 }

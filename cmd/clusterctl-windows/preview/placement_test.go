@@ -142,7 +142,7 @@ func TestRefusedPlacements(t *testing.T) {
 		},
 		"a cloud that is none": {
 			locationLine, locationLine + "  azureEnvironment: Moon\n", vm + `AzureCluster default/blue is in the cloud "Moon", which is ` +
-				"not known: spec.azureEnvironment must be one of [AzurePublicCloud AzureUSGovernmentCloud AzureChinaCloud]",
+				"not defined: spec.azureEnvironment must be one of [AzurePublicCloud AzureUSGovernmentCloud AzureChinaCloud]",
 		},
 		"subnets that are none": {
 			"    subnets:\n    - {name: masters, role: control-plane}\n" + nodesLine, "    subnets: nodes\n", vm + "AzureCluster " +
@@ -162,7 +162,7 @@ func TestRefusedPlacements(t *testing.T) {
 		"a public IP beside a fixed address": {
 			sizeLine, sizeLine + "        networkInterfaces: [{name: a, publicIP: Enabled}, {name: b, privateAddress: 10.1.0.9}]\n",
 			vm + "spec.azure.networkInterfaces: a has a public IP, which no adapter can have if another has a privateAddress or the " +
-				"cloud wants adapters made before their VM: remove the one or the other",
+				"cloud needs adapters made before their VM: remove the one or the other",
 		},
 		"no image": {
 			"        image: {computeGallery: {gallery: images, name: ws2022, version: 1.36.3}}\n", "", vm +

@@ -44,6 +44,6 @@ func (m *Machine) compareSubnets(object objects.Object, names []string) {
 			continue
 		}
 		m.note("spec.azure.networkInterfaces[%d].subnet.name is %q, but %s has the subnets %s; write one of them, "+
-			"unless somebody else makes it in the same virtual network", i, name, object, strings.Join(names, ", "))
+			"unless it is made elsewhere in the same virtual network", i, name, object, strings.Join(names, ", "))
 	}
 }

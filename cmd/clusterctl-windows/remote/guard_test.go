@@ -112,7 +112,7 @@ func TestAnswersOfOthers(t *testing.T) {
 	}
 	for want, handler := range map[string]http.HandlerFunc{
 		"something that is not JSON":            say("application/vnd.kubernetes.protobuf", "k8s\x00\x0a\x00"),
-		"an encoding that was not asked for":    say("application/json", packed.String(), "Content-Encoding", "gzip"),
+		"an encoding that was not requested":    say("application/json", packed.String(), "Content-Encoding", "gzip"),
 		"more than 2048 KiB":                    say("application/json", strings.Repeat(" ", 3<<20)),
 		"JSON that is not that of an API":       say("application/json", "["+strings.Repeat("[],", 200_000)+"[]]"),
 		"answers with JSON that":                say("application/json", `{"a":`),
@@ -172,11 +172,11 @@ func TestPages(t *testing.T) {
 	expect.Same(t, "names", mostPages, len(expect.Got(list())(t)))
 	pages = mostPages + 1
 	_, err := list()
-	expect.Says(t, "a list without end", err, "its list /api/v1/nodes goes on after 200 pages of 100 objects")
+	expect.Says(t, "a list without end", err, "its list /api/v1/nodes has more than 200 pages of 100 objects")
 	expect.Same(t, "pages", mostPages, len(asked))
 	name = "$(reboot)"
 	_, err = list()
-	expect.Says(t, "a name", err, `an object with the name "$(reboot)", which no API server of Kubernetes takes`)
+	expect.Says(t, "a name", err, `an object with the name "$(reboot)", which no API server of Kubernetes accepts`)
 }
 
 // TestLogins: a kubeconfig's login goes to its own server, and no login to a kubelet's own address.

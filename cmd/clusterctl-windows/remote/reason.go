@@ -43,7 +43,7 @@ func (s *Server) distrust(err error) error {
 	unverified, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok {
 		if _, garbled := errors.AsType[tls.RecordHeaderError](err); garbled || errors.Is(err, http.ErrSchemeMismatch) {
-			return fmt.Errorf("it does not speak TLS; look at the address in %s: its port may be that of something else", s.named)
+			return fmt.Errorf("it does not use TLS; look at the address in %s: its port may be that of something else", s.named)
 		}
 		return nil
 	}

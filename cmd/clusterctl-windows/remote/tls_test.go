@@ -101,5 +101,5 @@ func TestNoTLS(t *testing.T) {
 	s := expect.Got(New(&rest.Config{Host: "https" + server.URL[len("http"):]}, "--kubeconfig FILE"))(t)
 	var into metav1.PartialObjectMetadata
 	_, err := s.Get(t.Context(), "/version", &into)
-	expect.Says(t, "plain HTTP", s.Reason(err), "it does not speak TLS; look at the address in --kubeconfig FILE")
+	expect.Says(t, "plain HTTP", s.Reason(err), "it does not use TLS; look at the address in --kubeconfig FILE")
 }

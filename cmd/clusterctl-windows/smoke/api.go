@@ -67,7 +67,7 @@ func (a *api) checkRights(ctx context.Context, namespace string) error {
 	for _, right := range rights {
 		allowed, err := a.allowed(ctx, right, namespace)
 		if err != nil {
-			return fmt.Errorf("the cluster %s cannot be asked: %w", a.server, a.server.Reason(err))
+			return fmt.Errorf("the cluster %s cannot be read: %w", a.server, a.server.Reason(err))
 		}
 		if !allowed {
 			lacking = append(lacking, right.String())
@@ -201,7 +201,7 @@ func (a *api) makeService(ctx context.Context, namespace string, wanted *corev1.
 		return nil, err
 	}
 	if len(made.Spec.Ports) != len(wanted.Spec.Ports) {
-		return nil, errors.New("the API server has made another Service than it was asked for")
+		return nil, errors.New("the API server has made another Service than was requested")
 	}
 	return &made, nil
 }

@@ -114,7 +114,7 @@ func (a *asker) stats(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("stats/summary: %w", err)
 	}
 	if found.Node.Name != a.node || found.Node.Memory == nil {
-		return "", fmt.Errorf("stats/summary has no memory of the node %s, but speaks of %q", a.node, found.Node.Name)
+		return "", fmt.Errorf("stats/summary has no memory of the node %s, but names %q", a.node, found.Node.Name)
 	}
 	return fmt.Sprintf("of the node and %d pods", len(found.Pods)), nil
 }

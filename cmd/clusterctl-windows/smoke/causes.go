@@ -163,7 +163,7 @@ var helps = map[cause]string{
 	pullPlatform: "this image has no build for this Windows: take another --tag, or copy the image with all of its platforms " +
 		"into the registry (crane copy does); docs/windows-nodes.md, \"Host and image must match\", lists which builds run",
 	pullAbsent: "this image does not exist: set --registry and --tag",
-	pullDenied: "the registry wants a login: let the nodes' containerd log in, or take another --registry",
+	pullDenied: "the registry requires a login: let the nodes' containerd log in, or take another --registry",
 	pullUntrusted: "the node does not trust the registry's certificate: give containerd its CA (docs/bootstrap.md, " +
 		"\"containerd\"), or take another --registry",
 	pullUnreachable: "the node does not reach the registry: take a --registry that it reaches, or give containerd its proxy or " +
@@ -188,7 +188,7 @@ var helps = map[cause]string{
 		"and kubectl certificate approve NAME, or an approver in the cluster, grants it (docs/bootstrap.md, \"kubelet\")",
 	unreached: "the API server must reach TCP 10250 of the node: see Windows' firewall, security groups, and whether the Node's " +
 		"address is still the node's own (docs/windows-nodes.md, \"Network\")",
-	unanswered: "the kubelet answers, but does not do it: its log, C:\\var\\log\\kubelet on the node, has the cause",
+	unanswered: "the kubelet answers, but does not carry it out: its log, C:\\var\\log\\kubelet on the node, has the cause",
 }
 
 func decimal(n int32) string { return strconv.Itoa(int(n)) }

@@ -50,7 +50,7 @@ type connection struct {
 const (
 	helpNetwork = "packets of pods do not pass between this node and the Linux nodes: look at the CNI's pods on both, let UDP " +
 		"4789 (VXLAN) or the CNI's own port pass between nodes, and compare the settings with docs/networks.md, \"What you apply\""
-	helpKubeProxy = "kube-proxy does not do its work on this node: see whether its service or its pod runs there, and whether its " +
+	helpKubeProxy = "kube-proxy does not work on this node: see whether its service or its pod runs there, and whether its " +
 		"log misses an HNS network; docs/networks.md, \"kube-proxy\", lists who runs it with your CNI"
 	helpNoEndpoint = "the Service has no endpoint, or its pod does not listen: kubectl get endpointslices shows which pods it has"
 )
@@ -67,7 +67,7 @@ var connections = []connection{
 		requires: map[cause]kind{"": linuxToPod},
 		target:   func(a addresses) string { return a.windowsService },
 		help: map[cause]string{
-			"":      "kube-proxy of the Linux node does not do its work: kubectl -n kube-system get pods -l k8s-app=kube-proxy -o wide",
+			"":      "kube-proxy of the Linux node does not work: kubectl -n kube-system get pods -l k8s-app=kube-proxy -o wide",
 			refused: helpNoEndpoint,
 		},
 	},
@@ -122,7 +122,7 @@ var connections = []connection{
 			"": "pods get no answer from outside: the CNI must translate their addresses to the node's, which exceptionCIDRs of " +
 				"spec.network prevents for what it lists, and firewalls must let the node out; --outwards names another server, or none",
 			refused: "the server answers, but nothing listens on this port: write another --outwards HOST:PORT",
-			noName: "no DNS server of the cluster knows this name: write another --outwards HOST:PORT, or let CoreDNS forward names " +
+			noName: "no DNS server of the cluster has this name: write another --outwards HOST:PORT, or let CoreDNS forward names " +
 				"that are not the cluster's",
 		},
 	},

@@ -33,7 +33,7 @@ type sight struct {
 func (s sight) startFailure(start time.Duration) *failure {
 	pod := s.pod
 	if pod == nil {
-		return &failure{cause: removed, words: "somebody or something has deleted the pod"}
+		return &failure{cause: removed, words: "the pod was deleted, but not by this command"}
 	}
 	if pod.Status.Phase == corev1.PodFailed {
 		return &failure{cause: ended, words: joined(pod.Status.Reason, pod.Status.Message)}
@@ -62,7 +62,7 @@ func (s sight) unscheduled(patience time.Duration) *failure {
 			return &failure{cause: causeOf(scheduling, condition.Message), words: condition.Message}
 		}
 	}
-	return &failure{cause: unscheduled, words: "the scheduler has said nothing about the pod"}
+	return &failure{cause: unscheduled, words: "the scheduler has reported nothing about the pod"}
 }
 
 // containerFailure is that of a container that cannot be made. What may pass by itself, such as a registry that does not answer,

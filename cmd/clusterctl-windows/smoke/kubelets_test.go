@@ -52,11 +52,11 @@ func TestKubeletsAnswers(t *testing.T) {
 		"statistics of none": {func(c *cluster) { c.summary = "" }, stats + "|failed|stats/summary: unexpected end of JSON input"},
 		"statistics of another node": {
 			func(c *cluster) { c.summary = `{"node":{"nodeName":"other","memory":{}}}` },
-			stats + `|failed|stats/summary has no memory of the node win, but speaks of "other"`,
+			stats + `|failed|stats/summary has no memory of the node win, but names "other"`,
 		},
 		"statistics without memory": {
 			func(c *cluster) { c.summary = `{"node":{"nodeName":"win"}}` },
-			stats + `|failed|stats/summary has no memory of the node win, but speaks of "win"`,
+			stats + `|failed|stats/summary has no memory of the node win, but names "win"`,
 		},
 		"exec refused": {refusing("/exec", "no such container"), exec + "|failed|no such container. The kubelet answers, but does not"},
 		"a program that fails": {

@@ -50,7 +50,7 @@ func TestPodsThatFail(t *testing.T) {
 		"the Windows server is gone": {
 			about(server), nil, 2 * time.Second,
 			[]string{
-				"Windows pod|failed|the pod windows-server-0 does not run: somebody or something has deleted the pod",
+				"Windows pod|failed|the pod windows-server-0 does not run: the pod was deleted, but not by this command",
 				"Windows pod to Linux pod|skipped|not tried: no Windows pod runs on this node",
 				"exec in the Windows pod|skipped|not tried: no Windows pod runs on this node",
 				"logs of the Windows pod|skipped|not tried: no Windows pod runs on this node", "metrics of the Windows node|ok|",
@@ -59,14 +59,14 @@ func TestPodsThatFail(t *testing.T) {
 		"the Linux server is gone": {
 			about(linuxServer), nil, 5 * time.Second,
 			[]string{
-				"Linux pod|failed|the pod linux-server does not run: somebody or something", "Linux pod to Windows pod|ok|",
+				"Linux pod|failed|the pod linux-server does not run: the pod was deleted", "Linux pod to Windows pod|ok|",
 				"Windows pod to Linux pod|skipped|not tried: the Linux pod does not run", "exec in the Windows pod|ok|",
 			},
 		},
 		"a client is gone": {
 			about("windows-client-0"), nil, 5 * time.Second,
 			[]string{
-				"Windows pod outwards|failed|the pod windows-client-0 does not try it: somebody or something has deleted the pod",
+				"Windows pod outwards|failed|the pod windows-client-0 does not try it: the pod was deleted, but not by this command",
 				"Windows pod to Linux pod|failed|the pod windows-client-0 does not try it", "Windows host to Windows pod|ok|",
 			},
 		},

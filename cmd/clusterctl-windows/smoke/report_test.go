@@ -126,14 +126,14 @@ func TestSentences(t *testing.T) {
 			"no endpoint of the host", map[kind]failure{hostToPod: silent}, hostToPod, "the host has no endpoint",
 		},
 		"no kube-proxy for the host": {
-			"the pod is reached", map[kind]failure{hostToService: silent}, hostToService, "Kube-proxy does not do its work on this node",
+			"the pod is reached", map[kind]failure{hostToService: silent}, hostToService, "Kube-proxy does not work on this node",
 		},
 		"no way to Linux pods": {"as in the other direction", map[kind]failure{windowsToPod: silent}, windowsToPod, "Packets of pods"},
 		"no kube-proxy on Windows": {
 			"the pod is reached",
 			map[kind]failure{windowsToService: silent},
 			windowsToService,
-			"Kube-proxy does not do its work on this node",
+			"Kube-proxy does not work on this node",
 		},
 		"no DNS": {
 			"the Service is reached",
@@ -160,7 +160,7 @@ func TestSentences(t *testing.T) {
 			"the target is another's",
 			map[kind]failure{windowsOutwards: noSuchName},
 			windowsOutwards,
-			"No DNS server of the cluster knows",
+			"No DNS server of the cluster has",
 		},
 		"a crash": {
 			"no connection was tried",
@@ -229,7 +229,7 @@ func TestUnstarted(t *testing.T) {
 	one.look(sight{pod: waiting("ErrImagePull", denied), waited: time.Second}, start, time.Now())
 	got := find(t, r.report(), "Windows host to Windows pod")
 	if !one.done || !strings.HasPrefix(got.Text, "the pod windows-host-0 does not try it: failed to resolve reference") ||
-		!strings.HasSuffix(got.Text, "The registry wants a login: let the nodes' containerd log in, or take another --registry") {
+		!strings.HasSuffix(got.Text, "The registry requires a login: let the nodes' containerd log in, or take another --registry") {
 		t.Errorf("got %+v", got)
 	}
 }

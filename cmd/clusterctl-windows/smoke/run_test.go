@@ -161,7 +161,7 @@ func TestPrepare(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(c *cluster){
-		"the cluster http://127.0.0.1:6443 cannot be asked: no leader": failing(
+		"the cluster http://127.0.0.1:6443 cannot be read: no leader": failing(
 			"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
 		"list Nodes: no leader":      failing("GET /api/v1/nodes"),
 		"list namespaces: no leader": failing("GET /api/v1/namespaces"),

@@ -118,8 +118,9 @@ func (t *topology) refuseExternal() error {
 	if asks == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: what its topology becomes is not known from files, because %s of ClusterClass %s is an external "+
-		"extension, which only the cluster can ask; give the output of: kubectl get cluster,machinedeployment,windowsmachinetemplate,"+
+	return fmt.Errorf("%s: the result of its topology cannot be computed from files, because %s of ClusterClass %s is an "+
+		"external extension, which only the cluster can call; give the output of: kubectl get "+
+		"cluster,machinedeployment,windowsmachinetemplate,"+
 		"windowsbootstrapconfigtemplate -n %s -o yaml", t.name(), asks, t.classKey(), t.cluster.Namespace)
 }
 

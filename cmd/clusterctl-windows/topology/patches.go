@@ -59,5 +59,5 @@ func reasons(err error) []string {
 		text = startOfChain.ReplaceAllString(text, "")
 	}
 	text = strings.TrimPrefix(text, "failed to calculate value: ")
-	return []string{ofPatch.ReplaceAllString(text, "it shall $1 $2, for which the template has no place")}
+	return []string{ofPatch.ReplaceAllString(text, "it must $1 $2, but the template has no such place")}
 }

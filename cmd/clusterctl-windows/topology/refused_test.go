@@ -120,7 +120,7 @@ func TestTopologiesRefused(t *testing.T) {
 		},
 		"two classes": {
 			files(t, "azure") + "---\n" + class(t, "azure"),
-			[]string{"ClusterClass default/windows-azure is there 2 times; keep only one: standard input: document 2, line "},
+			[]string{"ClusterClass default/windows-azure exists 2 times; keep only one: standard input: document 2, line "},
 		},
 		"misspelt class": {files(t, "azure", `name: "windows-azure"`, `name: "windows-azur"`), []string{
 			"ClusterClass default/windows-azur is not in standard input; did you mean windows-azure, which is there?",
@@ -141,8 +141,8 @@ func TestTopologiesRefused(t *testing.T) {
 		},
 		"external patch": {files(t, "azure", "  patches:\n", "  patches:\n  - name: ours\n    external: "+
 			"{generatePatchesExtension: patch.ours, validateTopologyExtension: check.ours}\n"), []string{
-			"Cluster default/prod: what its topology becomes is not known from files, because the patch ours of ClusterClass " +
-				"default/windows-azure is an external extension, which only the cluster can ask; give the output of: kubectl get cluster,",
+			"Cluster default/prod: the result of its topology cannot be computed from files, because the patch ours of ClusterClass " +
+				"default/windows-azure is an external extension, which only the cluster can call; give the output of: kubectl get cluster,",
 		}},
 		"external plan of upgrades": {files(t, "azure", "  patches:\n", "  upgrade: {external: {generateUpgradePlanExtension: "+
 			"plan.ours}}\n  patches:\n"), []string{
@@ -164,8 +164,8 @@ func TestTopologiesRefused(t *testing.T) {
 				"fails: the chart of Azure's cloud provider knows no image for Kubernetes 1.37 or later; use 1.36",
 		}},
 		"a patch without a place": {files(t, "azure", "/spec/template/spec/kubelet/maxPods", "/spec/template/spec/a/b/c"), []string{
-			"the patch windows-config of ClusterClass default/windows-azure fails: it shall add /spec/template/spec/a/b/c, for which " +
-				"the template has no place",
+			"the patch windows-config of ClusterClass default/windows-azure fails: it must add /spec/template/spec/a/b/c, but the " +
+				"template has no such place",
 		}},
 		"a class that its webhook refuses": {
 			files(t, "azure", "{variable: azure.location}", "{variable: azur.location}"),

@@ -25,7 +25,7 @@ func Tell(p *plan.Plan) string {
 		tellPhase(&text, fmt.Sprintf("B%d", i+1), phase)
 	}
 	if len(p.Background) > 0 {
-		text.WriteString("\nBehind that, in the background, until it is done:\n")
+		text.WriteString("\nAfter that, in the background, until it is done:\n")
 	}
 	for i, phase := range p.Background {
 		tellPhase(&text, fmt.Sprintf("W%d", i+1), phase)

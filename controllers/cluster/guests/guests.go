@@ -140,5 +140,5 @@ func takenSentence(cluster types.NamespacedName, object string, kept error) stri
 
 // Mute returns why guests have no place, in a text for people.
 func Mute(err error) string {
-	return "the workload cluster refuses what guests need to report: " + cloud.Clean(err.Error(), maxCause) + ending
+	return "the workload cluster refuses the objects that guests report by: " + cloud.Clean(err.Error(), maxCause) + ending
 }

@@ -90,8 +90,8 @@ func TestAnswer(t *testing.T) {
 // the next wait begins anew.
 func TestPatience(t *testing.T) {
 	for why, err := range map[string]error{
-		"the workload cluster does not enforce the ValidatingAdmissionPolicy":      ErrIgnored,
-		"the workload cluster refuses what guests need to report: write Role: the": errBoom,
+		"the workload cluster does not enforce the ValidatingAdmissionPolicy":             ErrIgnored,
+		"the workload cluster refuses the objects that guests report by: write Role: the": errBoom,
 	} {
 		m := settled
 		waits := func(after time.Duration) bool {

@@ -27,7 +27,7 @@ const (
 )
 
 // ErrSettling is for who waits until objects act that were just written.
-var ErrSettling = errors.New("the API servers do not act on what was written yet")
+var ErrSettling = errors.New("the API servers do not apply the new objects yet")
 
 // ForeignError is for an object that has the kind and name of one of ours, has other content and belongs to somebody else.
 type ForeignError struct{ Object string }

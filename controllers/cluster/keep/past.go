@@ -81,7 +81,7 @@ func contestedSentence(existing, want *unstructured.Unstructured) string {
 	if writer == manager {
 		change += ", which is another management cluster with capwin or another version of it"
 	}
-	return fmt.Sprintf("%s in the workload cluster has been written by capwin and then undone by somebody else %d times: it was "+
+	return fmt.Sprintf("%s in the workload cluster has been written by capwin and then undone by another writer %d times: it was "+
 		"%s; capwin writes it once a minute at most while that goes on. End the other writer, or give it the object by another "+
 		"value of its label %s", NameOf(want), mostUndone, change, Label)
 }

@@ -33,9 +33,9 @@ func TestContested(t *testing.T) {
 	expect.Same(t, "class", keep.ForNow, keep.ClassOf(err))
 	expect.Same(t, "writes", 0, len(calls))
 	expect.Same(t, "news", []string{
-		`ClusterRole capwin-test in the workload cluster has been written by capwin and then undone by somebody else 3 times: it was ` +
-			`changed, last by the field manager "argocd-controller"; capwin writes it once a minute at most while that goes on. End the ` +
-			`other writer, or give it the object by another value of its label app.kubernetes.io/managed-by`,
+		`ClusterRole capwin-test in the workload cluster has been written by capwin and then undone by another writer 3 times: it ` +
+			`was changed, last by the field manager "argocd-controller"; capwin writes it once a minute at most while that goes on. ` +
+			`End the other writer, or give it the object by another value of its label app.kubernetes.io/managed-by`,
 	}, s.news())
 	expect.Same(t, "news, once", 0, len(s.news()))
 	s.Now = s.Now.Add(time.Minute - 2*time.Second)

@@ -107,12 +107,12 @@ func Refusal(role Role, revoke bool, err error) error {
 	var reason, mend string
 	switch keep.ClassOf(err) {
 	case keep.Foreign:
-		return &RefusedError{fmt.Sprintf(consequence+"%s is there, has other content and no label %s=%s; rename or remove it", role,
+		return &RefusedError{fmt.Sprintf(consequence+"%s exists, has other content and no label %s=%s; rename or remove it", role,
 			keep.Taken(err), keep.Label, keep.Mark)}
 	case keep.Forbidden:
 		reason, mend = "the Cluster's kubeconfig may not do that", "let it"
 	case keep.TurnedDown:
-		reason, mend = "a rule of the workload cluster does not allow what is written there", "let that pass its admission policies"
+		reason, mend = "a rule of the workload cluster does not allow what is written there", "exempt that from its admission policies"
 	default:
 		return nil
 	}

@@ -100,11 +100,11 @@ func TestAnswer(t *testing.T) {
 		},
 		"turned down": {
 			apierrors.NewBadRequest("rule 7"), cannot + "a rule of the workload cluster does not allow what is written there (rule 7); " +
-				"let that pass its admission policies, or apply the two objects yourself", retryRefused,
+				"exempt that from its admission policies, or apply the two objects yourself", retryRefused,
 		},
 		"foreign": {
 			&keep.ForeignError{Object: "ClusterRole capwin-flannel"},
-			cannot + "ClusterRole capwin-flannel is there, has other content and no label " +
+			cannot + "ClusterRole capwin-flannel exists, has other content and no label " +
 				"app.kubernetes.io/managed-by=capwin; rename or remove it", retryRefused,
 		},
 		"no answer":   {errors.New("no answer"), "give nodes the ClusterRole capwin-flannel: no answer", 0},

@@ -57,8 +57,8 @@ func ModeOf(cluster *clusterv1.Cluster) (mode Mode, wrong string) {
 	if mode = Mode(value); !set || mode == Warn || mode == Off {
 		return mode, ""
 	}
-	return Change, fmt.Sprintf("Cluster %s has the annotation %s with a value that means nothing, so the policies are as if it had "+
-		"none; set it to %s or %s, or remove it", cluster.Name, infrav1.LinuxPolicyAnnotation, Warn, Off)
+	return Change, fmt.Sprintf("Cluster %s has the annotation %s with an invalid value, which is ignored; set it to %s or %s, or "+
+		"remove it", cluster.Name, infrav1.LinuxPolicyAnnotation, Warn, Off)
 }
 
 // Act is what a look does next.

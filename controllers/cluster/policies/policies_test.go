@@ -174,9 +174,9 @@ func TestFailures(t *testing.T) {
 		},
 		"forbidden": {
 			WriteRefusing, errMayNot,
-			"Cluster blue refuses to the user of Secret blue-kubeconfig what keeps workloads for Linux off Windows Nodes, " +
-				"" + so + "; give that " +
-				`user the rights in docs/security.md: its API server says "mutatingadmissionpolicies \"x\" is forbidden: no right"`, reread,
+			"Cluster blue refuses the user of Secret blue-kubeconfig the policies that keep workloads for Linux off Windows Nodes, " +
+				so + `; give that user the rights in docs/security.md: ` +
+				`its API server answers "mutatingadmissionpolicies \"x\" is forbidden: no right"`, reread,
 		},
 		"too old for both": {
 			WriteRefusing, errUnserved,
@@ -185,7 +185,7 @@ func TestFailures(t *testing.T) {
 		"too old for one": {
 			WriteChanging, errUnserved, "Cluster blue has no MutatingAdmissionPolicy, which Kubernetes has from 1.36 on, " + so, reread,
 		},
-		"somebody's rule": {WriteChanging, errRule, `Cluster blue: its API server says "rule 7", ` + so, reread},
+		"somebody's rule": {WriteChanging, errRule, `Cluster blue: its API server answers "rule 7", ` + so, reread},
 		"not now":         {WriteChanging, errNow, keep.ErrSettling.Error(), retry},
 	} {
 		l := newLooks(acting())
@@ -213,7 +213,7 @@ func TestAllRefused(t *testing.T) {
 	l := newLooks(acting())
 	l.answers[WriteRefusing], l.answers[WriteChanging] = errMayNot, errMayNot
 	_, end := l.look(t)
-	expect.Says(t, "at once", end.Answer, "Cluster blue refuses to the user of Secret blue-kubeconfig")
+	expect.Says(t, "at once", end.Answer, "Cluster blue refuses the user of Secret blue-kubeconfig")
 	expect.Same(t, "sentences", 1, strings.Count(why(end), "Cluster blue"))
 }
 
@@ -232,9 +232,9 @@ func TestPlanFails(t *testing.T) {
 // TestIgnored: an API server that does not obey is known after a minute of several probes, and no machine waits for more.
 func TestIgnored(t *testing.T) {
 	for act, want := range map[Act]string{
-		TryChanging: "Cluster blue has the MutatingAdmissionPolicy of capwin and does not obey it: its API server has the " +
+		TryChanging: "Cluster blue has the MutatingAdmissionPolicy of capwin but does not enforce it: its API server has the " +
 			"feature gate or the admission plug-in MutatingAdmissionPolicy switched off, or is being upgraded",
-		TryRefusing: "Cluster blue has the ValidatingAdmissionPolicies of capwin and does not obey them: its API server has the " +
+		TryRefusing: "Cluster blue has the ValidatingAdmissionPolicies of capwin but does not enforce them: its API server has the " +
 			"admission plug-in ValidatingAdmissionPolicy switched off, or is being upgraded",
 	} {
 		l := newLooks(acting())
@@ -261,8 +261,8 @@ func TestIgnored(t *testing.T) {
 // TestWhatIsIgnored: only policies that are there count as not obeyed.
 func TestWhatIsIgnored(t *testing.T) {
 	const (
-		refusing = "ValidatingAdmissionPolicies of capwin and does not obey"
-		changing = "MutatingAdmissionPolicy of capwin and does not obey"
+		refusing = "ValidatingAdmissionPolicies of capwin but does not enforce"
+		changing = "MutatingAdmissionPolicy of capwin but does not enforce"
 	)
 	for name, c := range map[string]struct {
 		there Set
@@ -293,7 +293,7 @@ func TestProbeRefused(t *testing.T) {
 	l := newLooks(acting())
 	l.answers[TryRefusing], l.Due = errMayNot, start
 	_, end := l.look(t)
-	expect.Says(t, "refused", end.Answer, "Cluster blue does not let the user of Secret blue-kubeconfig make ConfigMaps in "+
+	expect.Says(t, "refused", end.Answer, "Cluster blue does not allow the user of Secret blue-kubeconfig to create ConfigMaps in "+
 		"kube-system")
 	expect.Same(t, "the next probe", start.Add(recheck), end.Due)
 	for _, act := range []Act{TryRefusing, TryChanging} {

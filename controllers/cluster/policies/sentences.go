@@ -13,11 +13,12 @@ const maxCause = 256
 
 // sentences are about what the probes have found.
 func (m *Memory) sentences(s Seen, now time.Time) (list []string) {
-	const ignored = "Cluster %s has the %s of capwin and does not obey %s: its API server has the %s switched off, or is being " +
+	const ignored = "Cluster %s has the %s of capwin but does not enforce %s: its API server has the %s switched off, or is being " +
 		"upgraded"
 	if m.Refused != nil {
-		return []string{fmt.Sprintf("Cluster %s does not let the user of Secret %s-kubeconfig make ConfigMaps in kube-system by a dry "+
-			"run, so it is not known whether the policies act that keep workloads for Linux off Windows Nodes: %s", s.Cluster, s.Cluster,
+		return []string{fmt.Sprintf("Cluster %s does not allow the user of Secret %s-kubeconfig to create ConfigMaps in kube-system "+
+			"(by a dry run), so the manager cannot check that the policies act that keep workloads for Linux off Windows Nodes: %s",
+			s.Cluster, s.Cluster,
 			causeOf(m.Refused))}
 	}
 	if m.isSure(now) && m.Present.Refusing && !m.Acting.Refusing {
@@ -43,8 +44,8 @@ func (s Seen) sentence(act Act, err error) string {
 		return fmt.Sprintf("Cluster %s: %s was not made by capwin, so it is left alone; rename or remove it, %s", s.Cluster,
 			keep.Taken(err), effect)
 	case keep.Forbidden:
-		return fmt.Sprintf("Cluster %s refuses to the user of Secret %s-kubeconfig what keeps workloads for Linux off Windows Nodes, "+
-			"%s; give that user the rights in docs/security.md: %s", s.Cluster, s.Cluster, effect, causeOf(err))
+		return fmt.Sprintf("Cluster %s refuses the user of Secret %s-kubeconfig the policies that keep workloads for Linux off "+
+			"Windows Nodes, %s; give that user the rights in docs/security.md: %s", s.Cluster, s.Cluster, effect, causeOf(err))
 	case keep.Unserved:
 		return fmt.Sprintf("Cluster %s has no %s, %s", s.Cluster, kind, effect)
 	}
@@ -53,5 +54,5 @@ func (s Seen) sentence(act Act, err error) string {
 
 // causeOf are the words of an API server. They stand in quotes, because they may read like our own advice.
 func causeOf(err error) string {
-	return fmt.Sprintf("its API server says %q", cloud.Clean(err.Error(), maxCause))
+	return fmt.Sprintf("its API server answers %q", cloud.Clean(err.Error(), maxCause))
 }

@@ -119,7 +119,7 @@ func (a *account) name(r *Register) string {
 func guard(call func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = cloud.Errorf(cloud.Transient, "", "%s", cloud.Clean(fmt.Sprintf("the account panics: %v", r), 1024))
+			err = cloud.Errorf(cloud.Transient, "", "%s", cloud.Clean(fmt.Sprintf("the account panicked: %v", r), 1024))
 		}
 	}()
 	return call()

@@ -272,7 +272,7 @@ func TestPanic(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	err := guard(func() error { panic("x\x1b[31m") })
-	expect.Says(t, "guard", err, "the account panics: x [31m")
+	expect.Says(t, "guard", err, "the account panicked: x [31m")
 	if e, ok := errors.AsType[*cloud.Error](err); !ok || e.Kind != cloud.Transient {
 		t.Errorf("error = %v, want a transient one", err)
 	}

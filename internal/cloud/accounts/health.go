@@ -46,7 +46,7 @@ func (r *Register) logOutages(ctx context.Context) {
 		}
 		log := log.WithValues("secret", a.first().secret.String(), "server", cloud.Clean(h.Server, maxServer))
 		if h.Broken {
-			log.Info("The cloud of the account does not answer, or does not let it in; calls fail until it does", "error", h.Cause)
+			log.Info("The cloud of the account does not answer, or rejects its login; calls fail until it answers", "error", h.Cause)
 			continue
 		}
 		log.Info("The cloud of the account answers again")

@@ -14,7 +14,7 @@ var (
 	openDesc = prometheus.NewDesc("capwin_cloud_accounts", "Open accounts at clouds.", nil, nil)
 
 	sessionsDesc = ofAccount("sessions", "Sessions of an account that are open at its cloud.")
-	syncedDesc   = ofAccount("synced", "Whether the account's watch has told of all VMs and tells of changes.")
+	syncedDesc   = ofAccount("synced", "Whether the account's watch has listed all VMs and reports changes.")
 	brokenDesc   = ofAccount("broken", "Whether calls of the account fail at once, because its cloud did not answer.")
 	heardDesc    = ofAccount("heard_timestamp_seconds", "When the account's cloud last answered, in seconds since 1970; 0: never.")
 )

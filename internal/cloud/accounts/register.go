@@ -151,9 +151,9 @@ func (r *Register) connect(p cloud.Provider, id principal, namespace string, cre
 	count, limit := r.countOf(namespace), r.Limits.Allowed(namespace, tenants.Accounts)
 	if count >= limit {
 		return nil, cloud.Errorf(cloud.Exhausted, infrav1.TooManyAccountsReason,
-			"the machines of namespace %s already use %d cloud accounts, and more are not opened for one namespace; let identityRef of "+
-				"its machines name fewer Secrets, or delete machines: an account that no machine uses is closed after %d minutes; who "+
-				"operates the manager may allow more by --tenants",
+			"the machines of namespace %s already use %d cloud accounts, the limit of a namespace; use fewer Secrets in identityRef of "+
+				"its machines, or delete machines: an account that no machine uses is closed after %d minutes; the operator may allow "+
+				"more by the manager's flag --tenants",
 			namespace, limit, int(KeepUnused.Minutes()))
 	}
 	if count+r.closing[namespace] >= 2*limit {

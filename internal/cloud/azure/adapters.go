@@ -288,8 +288,8 @@ func (s separate) minus(id arm.ID) []asked {
 
 func adapterFailed(id arm.ID, pause time.Duration) *cloud.Error {
 	err := cloud.Errorf(cloud.Transient, infrav1.CloudTaskFailedReason,
-		"Azure failed to make the network interface %q twice: the controller tries again every minute; see why in the activity log of "+
-			"the resource group", id.Name())
+		"Azure failed to make the network interface %q twice: the controller tries again every minute; the activity log of the "+
+			"resource group has the cause", id.Name())
 	err.After = pause
 	return err
 }

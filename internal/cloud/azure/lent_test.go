@@ -192,15 +192,15 @@ func TestNothingIsLent(t *testing.T) {
 		},
 		{
 			name: "a type that is none", by: cloud.Asker{Namespace: "attacker"}, identity: identityIn("attacker", "", nil),
-			says: `has the type "", which is not known`,
+			says: `has the type "", which is not supported`,
 		},
 		{
 			name: "the manager's own by its name", by: cloud.Asker{Namespace: "attacker"},
-			identity: identityIn("attacker", "Manager", nil), says: `has the type "Manager", which is not known`,
+			identity: identityIn("attacker", "Manager", nil), says: `has the type "Manager", which is not supported`,
 		},
 		{
 			name: "a client id that would be an entry", by: cloud.Asker{Namespace: "attacker"},
-			identity: identityIn("attacker", "WorkloadIdentity", map[string]any{"clientID": "x=*,y"}), says: "has a clientID that is none",
+			identity: identityIn("attacker", "WorkloadIdentity", map[string]any{"clientID": "x=*,y"}), says: "has an invalid clientID",
 		},
 		{
 			name: "a selector without namespaces", by: cloud.Asker{Namespace: "team"}, loans: lent(theirClient + "=*"),

@@ -73,7 +73,7 @@ func (p Provider) Lend(entries []string) (Provider, error) {
 	}
 	for _, name := range loans.Clouds() {
 		if _, ok := p.Book.Named(name); !ok {
-			return p, fmt.Errorf("the cloud %s is not known; use one of %s", name, strings.Join(p.Book.Names(), ", "))
+			return p, fmt.Errorf("the cloud %s is not defined; use one of %s", name, strings.Join(p.Book.Names(), ", "))
 		}
 	}
 	p.loans = loans

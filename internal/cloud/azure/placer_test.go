@@ -84,8 +84,8 @@ func TestLendInKnownClouds(t *testing.T) {
 	for entry, says := range map[string]string{
 		client + "=team":                 "",
 		client + "@AzureChinaCloud=team": "",
-		client + "@AzureAtlantis=team":   "the cloud AzureAtlantis is not known; use one of AzurePublicCloud, ",
-		client + "@AzureAtlantis=*":      "the cloud AzureAtlantis is not known",
+		client + "@AzureAtlantis=team":   "the cloud AzureAtlantis is not defined; use one of AzurePublicCloud, ",
+		client + "@AzureAtlantis=*":      "the cloud AzureAtlantis is not defined",
 	} {
 		_, err := Provider{}.Lend([]string{entry})
 		expect.Says(t, entry, err, says)

@@ -65,8 +65,8 @@ var _ cloud.Provider = Provider{}
 // Name is that of the part of a spec that is for it.
 func (Provider) Name() string { return infrav1.CloudAzure }
 
-// registration is Azure as programs register it. cloud-node-manager initializes Nodes by the chart of cloud-provider-azure v1.36.6,
-// and reads neither; the controller reads a file of the machine or a Secret.
+// registration is Azure as programs register it. By the chart of cloud-provider-azure v1.36.6 cloud-node-manager initializes
+// Nodes, and needs no credentials; the controller reads them from a file of the machine or a Secret.
 var registration = cloud.Registration{
 	Part: partOf, Show: show, ReportsInCluster: true,
 	Chosen: func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },

@@ -41,7 +41,8 @@ func TestPlaceInTheStatus(t *testing.T) {
 		t.Error(diff)
 	}
 
-	expect.Says(t, "a spec that says nothing, without an AzureCluster", Provider{}.Resolve(m, nil), "spec.azure.subscriptionID is not set")
+	expect.Says(t, "a spec that says nothing, without an AzureCluster", Provider{}.Resolve(m, nil),
+		"spec.azure.subscriptionID is not set")
 	expect.OK(t, unstructured.SetNestedField(from.Object, "Secret", "spec", "identityRef", "kind"))
 	expect.Says(t, "an identity of another kind", Provider{}.Resolve(m, from), "names no AzureClusterIdentity")
 }

@@ -235,8 +235,8 @@ func (p *pursuit) seek(ctx context.Context) error {
 // tooMany is the error if the machine's VM may be one of those that were not looked at.
 func tooMany(m cloud.Machine) *cloud.Error {
 	err := cloud.Errorf(cloud.Exhausted, infrav1.VMMovedReason,
-		"more than %d VMs named %q are in other resource groups, and the machine's VM may be one of them: remove those that nobody "+
-			"needs", lists.MaxMoved, m.Name)
+		"more than %d VMs named %q are in other resource groups, and the machine's VM may be one of them: remove those that are not "+
+			"needed", lists.MaxMoved, m.Name)
 	err.After = seekAgain
 	return err
 }

@@ -102,7 +102,7 @@ func TestPrivileges(t *testing.T) {
 			v.Grant(slices.DeleteFunc(slices.Clone(needed), func(p string) bool { return p == privilege }))
 			err := privilegedLife(t, v, vcenter.ResourcePool)
 			cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
-			says := fmt.Sprintf(`vCenter %s says: "Permission to perform this operation was denied."`, v.Listener.Addr())
+			says := fmt.Sprintf(`vCenter %s answers: "Permission to perform this operation was denied."`, v.Listener.Addr())
 			if !strings.Contains(err.Error(), "the privilege "+privilege+" on ") || !strings.HasSuffix(err.Error(), says) {
 				t.Errorf("people read: %v", err)
 			}
@@ -158,7 +158,7 @@ func TestFullFault(t *testing.T) {
 				return failed, failed != nil
 			})
 			cloudtest.WantError(t, failed, cloud.Transient, infrav1.CloudTaskFailedReason)
-			if !strings.Contains(failed.Error(), " says: "+c.says) {
+			if !strings.Contains(failed.Error(), " answers: "+c.says) {
 				t.Errorf("people read: %v", failed)
 			}
 		})

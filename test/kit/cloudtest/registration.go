@@ -9,8 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// Registered checks what a cloud registers, with a spec for it: it is chosen by that and by no other, reads and writes nothing but
-// its own part, and has words for people.
+// Registered checks what a cloud registers, with a spec for it: it is chosen by that and by no other, reads and writes nothing
+// but its own part, and has words for people.
 func Registered(t *testing.T, r cloud.Registration, spec infrav1.WindowsMachineSpec) {
 	t.Helper()
 	expect.Same(t, "chosen by its spec", true, r.Chosen(spec))

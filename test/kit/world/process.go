@@ -43,17 +43,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// clouds are those that the controllers of machines get.
-func (o Options) clouds() (supported cloud.Registry) {
-	if o.VSphere != nil {
-		supported = append(supported, vsphere.Registration(o.VSphere))
-	}
-	if o.Azure != nil {
-		supported = append(supported, azure.Registration(o.Azure))
-	}
-	return supported
-}
-
 // Options say how our controllers are run.
 type Options struct {
 	VSphere, Azure cloud.Provider
@@ -82,6 +71,17 @@ type Options struct {
 	LongestPass time.Duration
 	// Faults are those of the management cluster's API server; none when nil.
 	Faults *Faults
+}
+
+// clouds are those that the controllers of machines get.
+func (o Options) clouds() (supported cloud.Registry) {
+	if o.VSphere != nil {
+		supported = append(supported, vsphere.Registration(o.VSphere))
+	}
+	if o.Azure != nil {
+		supported = append(supported, azure.Registration(o.Azure))
+	}
+	return supported
 }
 
 const readSecrets = time.Second

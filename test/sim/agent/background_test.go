@@ -46,7 +46,7 @@ func TestNetworkFailsInTheBackground(t *testing.T) {
 				s.onFlanneld(func() { s.put(cni.Subnet, "FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.30.1/24\n") })
 			},
 			"NetworkNotReady",
-			`flannel-own-subnet: C:\run\flannel\subnet.env is of another node: its subnet is not in the pod CIDR 10.244.3.0/24`,
+			`flannel-own-subnet: C:\run\flannel\subnet.env belongs to another node: its subnet is not in the pod CIDR 10.244.3.0/24`,
 		},
 		{
 			"the CNI's folder cannot be written", "network-l2bridge-flannel", func(s *stage) { s.onFlanneld(s.blockFolder) },
@@ -66,7 +66,7 @@ func TestNetworkFailsInTheBackground(t *testing.T) {
 				s.World.Commands[page].Out = "kubeproxy_sync_proxy_rules_last_timestamp_seconds 0\n"
 			},
 			"NodeServiceFailed", "kube-proxy-rules: kube-proxy has not set the rules of Services; the end of " +
-				`C:\var\log\kube-proxy\kube-proxy.log says why`,
+				`C:\var\log\kube-proxy\kube-proxy.log has the cause`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

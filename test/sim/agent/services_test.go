@@ -19,7 +19,7 @@ func TestNodeProgramIsMissing(t *testing.T) {
 		{"network-azure-l2bridge-azurecni", `C:\k\kube-proxy.exe`, "", "NodeProgramMissing", `C:\k\kube-proxy.exe of the service`},
 		{
 			"network-azure-l2bridge-azurecni", "", "Kubernetes v1.35.9", "ImageVersionMismatch",
-			"the image has kube-proxy 1.35, the Machine wants 1.36",
+			"the image has kube-proxy 1.35, the Machine needs 1.36",
 		},
 		{"network-azure-l2bridge-azurecni", "", "no version", "ImageVersionMismatch", `C:\k\kube-proxy.exe does not print its version`},
 	} {

@@ -57,7 +57,7 @@ var secretOfVCenter = rule{
 // onlySecrets: vCenters know no other identity.
 var onlySecrets = rule{
 	at: "spec", field: "spec.identityRef.kind",
-	message: "must be Secret: a vCenter's login is kept in nothing else",
+	message: "must be Secret, the only kind for a vCenter's login",
 	accepted: []map[string]any{
 		{"spec.identityRef": map[string]any{"kind": "Secret", "name": "a"}},
 		{"spec": parse(azureSpec), "spec.identityRef": map[string]any{"kind": "AzureClusterIdentity", "name": "a"}},

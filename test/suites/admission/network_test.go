@@ -180,7 +180,7 @@ var networkRules = []rule{
 		"the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",
 		bare, antrea, calico),
 	only(slices.Concat(configured, calico), "kubeProxy", map[string]any{"run": "Service"},
-		"in this mode only the CNI knows the HNS network that kube-proxy needs; set kubeProxy.run to DaemonSet or None, "+
+		"in this mode the CNI chooses the HNS network that kube-proxy needs; set kubeProxy.run to DaemonSet or None, "+
 			"or use mode L2Bridge or Overlay",
 		bare, antrea),
 	only(configured, "kubeProxy", map[string]any{"dsr": "Disabled"},

@@ -13,9 +13,9 @@ import (
 
 const (
 	gaveUp = `{"version":1,"state":"Failed","reason":"ImageVersionMismatch","elapsed":9,` +
-		`"phase":{"index":1,"of":7,"name":"prepare"},"message":"the image has kubeadm 1.35, the Machine wants 1.36"}`
+		`"phase":{"index":1,"of":7,"name":"prepare"},"message":"the image has kubeadm 1.35, the Machine needs 1.36"}`
 	gaveUpSentence = `BootstrapConfigReady: Bootstrap 1/7 prepare failed after 9s: ` +
-		`"the image has kubeadm 1.35, the Machine wants 1.36" (ImageVersionMismatch)`
+		`"the image has kubeadm 1.35, the Machine needs 1.36" (ImageVersionMismatch)`
 )
 
 // TestHealthCheck has Cluster API's own manager replace the machine of a guest that failed, by the MachineHealthCheck of

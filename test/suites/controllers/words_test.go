@@ -29,14 +29,14 @@ func TestWordsOfAVCenter(t *testing.T) {
 				v.FailClones(&types.GenericVmConfigFault{Reason: "Failed to lock the file: [ds1] x/x.vmdk"})
 			},
 			infrav1.CloudTaskFailedReason,
-			`vSphere could not make or start the VM; the controller tries again; vCenter %[1]s says: ` +
+			`vSphere could not make or start the VM; the controller tries again; vCenter %[1]s answers: ` +
 				`"Failed to lock the file: [ds1] x/x.vmdk"`,
 		},
 		"a privilege": {
 			func(v *vcenter.VCenter) { v.Deny("CloneVM_Task", "VirtualMachine.Inventory.CreateFromExisting") },
 			infrav1.CredentialsRejectedReason,
 			"Secret cloud (%[1]s): the vCenter account lacks a privilege: give its role the privilege " +
-				"VirtualMachine.Inventory.CreateFromExisting on VirtualMachine %[2]s; vCenter %[1]s says: " +
+				"VirtualMachine.Inventory.CreateFromExisting on VirtualMachine %[2]s; vCenter %[1]s answers: " +
 				`"Permission to perform this operation was denied."`,
 		},
 	} {

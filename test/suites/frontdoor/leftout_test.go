@@ -57,7 +57,7 @@ func leftOut(t *testing.T) {
 	w.refusesValues()
 	w.windowsNodeSays("cni plugin not initialized")
 	w.commandSays(m, smokeTest, noNetwork...)
-	w.commandSays(m, calicoSettings, "the address of the API server is not known, which Calico's Windows nodes need")
+	w.commandSays(m, calicoSettings, "the address of the API server is missing, and Calico's Windows nodes need it")
 	w.noPodRuns()
 	w.loosen(m, whole)
 	apply("HelmChartProxy", "demo-calico")
@@ -86,7 +86,7 @@ func leftOut(t *testing.T) {
 		}
 	}
 	said := failed["Windows pod to Service of Linux pod"]
-	if !strings.Contains(said, "Kube-proxy does not do its work on this node") {
+	if !strings.Contains(said, "Kube-proxy does not work on this node") {
 		t.Errorf("clusterctl windows smoke does not say that kube-proxy is missing: %v", failed)
 	}
 	apply("ConfigMap", "demo-windows-addons")

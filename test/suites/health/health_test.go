@@ -71,7 +71,7 @@ var healthPools = map[string]row{
 	"failed": {
 		reason: "the guest gave up", first: reports(gaveUp), made: 2, rule: bootstrapRule, ends: "False ImageVersionMismatch",
 		sentence: `BootstrapConfigReady: Bootstrap 1/7 prepare failed after 9s: ` +
-			`"the image has kubeadm 1.35, the Machine wants 1.36" (ImageVersionMismatch)`,
+			`"the image has kubeadm 1.35, the Machine needs 1.36" (ImageVersionMismatch)`,
 	},
 	"silent": {
 		reason: "nobody knows what the guest does", first: reports(""), made: 2, rule: bootstrapRule, ends: "False GuestSilent",
@@ -147,7 +147,7 @@ var healthPools = map[string]row{
 }
 
 const gaveUp = `{"version":1,"state":"Failed","reason":"ImageVersionMismatch","elapsed":9,` +
-	`"phase":{"index":1,"of":7,"name":"prepare"},"message":"the image has kubeadm 1.35, the Machine wants 1.36"}`
+	`"phase":{"index":1,"of":7,"name":"prepare"},"message":"the image has kubeadm 1.35, the Machine needs 1.36"}`
 
 // TestHealthCheck runs Cluster API's own MachineHealthCheck, with the rules and times of docs/health.md, over pools in which all
 // goes wrong that can. It replaces the machines whose guest will not bring a Node any more, when the time of the rule is over,

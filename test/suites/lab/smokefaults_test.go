@@ -39,11 +39,11 @@ type smokeCase struct {
 }
 
 const (
-	needsKubeProxy = "Kube-proxy does not do its work on this node"
+	needsKubeProxy = "Kube-proxy does not work on this node"
 	needsPath      = "Packets of pods do not pass between this node and the Linux nodes"
 	needsPort      = "The API server must reach TCP 10250 of the node"
 	needsApprover  = "kubectl get csr shows its request to kubernetes.io/kubelet-serving"
-	needsLog       = "The kubelet answers, but does not do it: its log"
+	needsLog       = "The kubelet answers, but does not carry it out: its log"
 )
 
 var smokeCases = []smokeCase{
@@ -103,7 +103,7 @@ var smokeCases = []smokeCase{
 		name: "no kube-proxy on Linux", reason: "the pod is reached, its Service is not",
 		breaks: map[string]traffic.Faults{"linux-client-0": {NoKubeProxy: true}},
 		failed: map[string][]string{
-			"Linux pod to Service of Windows pod":   {"TIMEOUT", "Kube-proxy of the Linux node does not do its work"},
+			"Linux pod to Service of Windows pod":   {"TIMEOUT", "Kube-proxy of the Linux node does not work"},
 			"Linux pod to NodePort of Windows node": {"TIMEOUT", "keeps TCP 30000-32767 from the node"},
 		},
 	},
@@ -121,7 +121,7 @@ var smokeCases = []smokeCase{
 	},
 	{
 		name: "an unknown name", reason: "DNS works, but nobody knows it", args: []string{"--outwards", "nowhere.example.com:443"},
-		failed: map[string][]string{"Windows pod outwards": {"no such host", "No DNS server of the cluster knows this name"}},
+		failed: map[string][]string{"Windows pod outwards": {"no such host", "No DNS server of the cluster has this name"}},
 	},
 	{
 		name: "the kubelet is not reached", reason: "pods work all the same", always: true,

@@ -73,7 +73,7 @@ func (j *joins) ofTheImage() []provoked {
 		fails("network", step.ReasonWindowsPatchLevelTooLow, "Windows has build 17763.100, overlay networks need 17763.379 or later").
 			in(func(g *guest.Simulated) { g.Build = "17763.100" }).
 			with(network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel)),
-		fails("prepare", step.ReasonImageVersionMismatch, "the image has kubeadm 1.35, the Machine wants ").
+		fails("prepare", step.ReasonImageVersionMismatch, "the image has kubeadm 1.35, the Machine needs ").
 			in(faulty(guest.Faults{Kubeadm: "v1.35.9"})),
 		fails("prepare", step.ReasonNodeFilesFailed, "kubernetes").
 			in(withFile(`C:\etc\kubernetes`, "a file in the place of a folder")),
@@ -117,7 +117,7 @@ func (j *joins) ofTheImage() []provoked {
 					s.SetValue(windows.VersionKey, "InstallationType", windows.Text("Client"))
 				}
 			}),
-		warns(step.ReasonWindowsNotSupported, "windows-server: Windows does not say that it is a server").called("-edition").
+		warns(step.ReasonWindowsNotSupported, "windows-server: Windows does not report that it is a server").called("-edition").
 			in(image(func(s *windows.State) {
 				s.SetValue(windows.VersionKey, "InstallationType", windows.Text("Client"))
 			})),

@@ -88,7 +88,7 @@ func TestKeeperOfManyDaemonSets(t *testing.T) {
 	if lists > 2*mostPages || lists < 2 {
 		t.Errorf("%d pages were read, and at most %d are read of a list", lists, mostPages)
 	}
-	s.expectTold("was not read as a whole") // after as many pages, or after the time that a look has for them
+	s.expectTold("was not read completely") // after as many pages, or after the time that a look has for them
 	expect.Same(t, "that the policy is there", true, s.read(policies.Mutating()[0]) != nil)
 	expect.Same(t, "the warning", "", s.settle())
 }

@@ -71,7 +71,8 @@ func (s *keptServer) withoutRights() {
 	s.management.kubeconfig = expect.Got(user.KubeConfig())(s)
 	s.begin()
 	expect.Same(s, "writes without rights", map[string]int{}, s.written(func() {
-		const refuses = "Cluster prod refuses to the user of Secret prod-kubeconfig what keeps workloads for Linux off Windows Nodes"
+		const refuses = "Cluster prod refuses the user of Secret prod-kubeconfig the policies that keep workloads for Linux off " +
+			"Windows Nodes"
 		if warning := s.settle(); !strings.Contains(warning, refuses) {
 			s.Errorf("the machine is warned of %q", warning)
 		}

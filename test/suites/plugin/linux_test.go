@@ -222,7 +222,7 @@ func (m *mixed) withPolicies(t *testing.T) {
 	checkResults(t, found, map[string]cloud.Result{
 		"next changes": cloud.CheckOK, "DaemonSet team/old": cloud.CheckOK, "DaemonSet team/both": cloud.CheckOK,
 	})
-	expect.Same(t, "what is planned in the end", "the policy has nothing to change in the workloads that are there",
+	expect.Same(t, "what is planned in the end", "the policy has nothing to change in the existing workloads",
 		found["next changes"].Message)
 }
 

@@ -105,7 +105,7 @@ func falseAnswers(inside *peer) []falseAnswer {
 		{"has its token sent on for good", answers(http.StatusPermanentRedirect, "", "Location", inside.URL), sent},
 		{
 			"fills memory with what is packed", answers(http.StatusOK, zipped(), "Content-Encoding", "gzip"),
-			"in an encoding that was not asked for",
+			"in an encoding that was not requested",
 		},
 		{"fills memory with one answer that does not end", endless(`{"items":"`, strings.Repeat("x", 1<<16)), many},
 		{"fills memory with a list of nothing", answers(http.StatusOK, nodeList(strings.Repeat("{},", 600_000)+"{}")), odd},
@@ -113,8 +113,8 @@ func falseAnswers(inside *peer) []falseAnswer {
 		{"fills memory with Nodes that are null", answers(http.StatusOK, nodeList(strings.Repeat("null,", 35_000)+"null")), odd},
 		{"fills memory with one list of names", answers(http.StatusOK, `{"items":[`+strings.Repeat(`0,`, 900_000)+`0]}`), odd},
 		{
-			"sends more Nodes than it was asked for", answers(http.StatusOK, nodeList(strings.Repeat(oneNode+",", 20)+oneNode)),
-			"more Nodes than it was asked for",
+			"sends more Nodes than were requested", answers(http.StatusOK, nodeList(strings.Repeat(oneNode+",", 20)+oneNode)),
+			"more Nodes than were requested",
 		},
 		{
 			"has more Nodes than can be read", answers(http.StatusOK, nodeList(oneNode)),

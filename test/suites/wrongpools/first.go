@@ -27,7 +27,7 @@ var first = []Case{
 		2, VSphere, "Overlay, cni: Flannel", "L2Bridge, cni: AzureCNI", "spec.network.cni", "AzureCNI",
 		"Overlay with Flannel or Calico",
 	},
-	{3, VSphere, "mode: Overlay", "mode: NAT", spec + "network.mode", "NAT", "no other node reaches them"},
+	{3, VSphere, "mode: Overlay", "mode: NAT", spec + "network.mode", "NAT", "other nodes reach them"},
 	{4, VSphere, "mode: Overlay", "mode: L2Tunnel", spec + "network.mode", "L2Tunnel", "write L2Bridge"},
 	{
 		5, VSphere, network, network + "      kubelet: {extraArgs: {max-pods: \"50\"}}\n",

@@ -55,7 +55,7 @@ var second = []Case{
 		43, VSphere, "---\napiVersion: bootstrap", "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n" +
 			"kind: WindowsMachineTemplate\nmetadata:\n  name: prod-windows-1\nspec: {template: {spec: {identityRef: {kind: Secret, " +
 			"name: vcenter}, vsphere: {datacenter: dc0, image: {template: a}}}}}\n---\napiVersion: bootstrap",
-		"WindowsMachineTemplate default/prod-windows-1", "there 2 times", "keep only one",
+		"WindowsMachineTemplate default/prod-windows-1", "exists 2 times", "keep only one",
 	},
 	{
 		44, VSphere, windows + ": prod-windows-1", windows + ": prod-window-1", "WindowsMachineTemplate default/prod-window-1",

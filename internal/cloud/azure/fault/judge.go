@@ -114,7 +114,7 @@ func (r row) verdict(a Answer) Verdict {
 	err := cloud.Errorf(r.kind, r.reason, "%s: %s", quote(a), r.advice)
 	err.After = max(r.pause, a.RetryAfter)
 	if report := wordOf(a.Message); r.effect == Guest && report != "" {
-		err.Message = "the guest has told Azure that its bootstrap failed: the condition BootstrapSucceeded says why"
+		err.Message = "the guest has reported to Azure that its bootstrap failed: the condition BootstrapSucceeded has the cause"
 		return Verdict{Effect: r.effect, Word: report, Error: err}
 	}
 	action, scope := missingAction(a)
@@ -153,9 +153,9 @@ func quote(a Answer) string {
 	case code == "":
 		return "Azure answers in an unexpected way (" + http.StatusText(a.Status) + ")"
 	case message == "":
-		return "Azure says " + code
+		return "Azure answers " + code
 	}
-	return "Azure says " + code + " (" + message + ")"
+	return "Azure answers " + code + " (" + message + ")"
 }
 
 // missingAction is the right that Azure misses, and where: the last one that it names, because the first is the one that was

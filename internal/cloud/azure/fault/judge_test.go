@@ -317,9 +317,10 @@ func TestSentencesWithoutAnAction(t *testing.T) {
 		answer Answer
 		want   string
 	}{
-		"a right without a name":   {Answer{Status: 403, Code: "AuthorizationFailed"}, "Azure says AuthorizationFailed: "},
-		"a policy names an action": {Answer{Status: 403, Code: "RequestDisallowedByPolicy", Message: action}, "Azure says RequestDis"},
-		"no code":                  {Answer{Status: 502}, "Azure answers in an unexpected way (Bad Gateway): "},
+		"a right without a name": {Answer{Status: 403, Code: "AuthorizationFailed"}, "Azure answers AuthorizationFailed: "},
+		"a policy names an action": {Answer{Status: 403, Code: "RequestDisallowedByPolicy", Message: action}, "Azure answers " +
+			"RequestDis"},
+		"no code": {Answer{Status: 502}, "Azure answers in an unexpected way (Bad Gateway): "},
 	} {
 		got := Judge(test.answer)
 		if !strings.HasPrefix(got.Error.Message, test.want) || got.Lacks != "" {
@@ -333,8 +334,8 @@ func TestLongSentences(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	says := func(code, message string) string { return quote(Answer{Code: code, Message: message}) }
 	for got, want := range map[string]string{
-		says(x(64), ""): "Azure says " + x(64), says(x(65), ""): "Azure says " + x(61) + "...",
-		says("C", x(256)): "Azure says C (" + x(256) + ")", says("C", x(257)): "Azure says C (" + x(253) + "...)",
+		says(x(64), ""): "Azure answers " + x(64), says(x(65), ""): "Azure answers " + x(61) + "...",
+		says("C", x(256)): "Azure answers C (" + x(256) + ")", says("C", x(257)): "Azure answers C (" + x(253) + "...)",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -121,7 +121,7 @@ var rows = []row{
 	{
 		codes: []string{"vmmarketplaceinvalidinput", "marketplacepurchaseeligibilityfailed", "resourcepurchasevalidationfailed"},
 		kind:  cloud.Invalid, reason: infrav1.SpecInvalidReason, pause: slowly,
-		advice: "give the image the plan that its publisher asks for, or none, and accept its terms",
+		advice: "give the image the plan that its publisher requires, or none, and accept its terms",
 	},
 	{
 		codes: []string{"subnetnotfound", "invalidresourcereference", "networksecuritygroupnotfound", "notfound"}, kind: cloud.Invalid,
@@ -166,11 +166,11 @@ var rows = []row{
 
 	{
 		status: http.StatusPreconditionFailed, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken, pause: brief,
-		advice: "the controller looks whose VM it is",
+		advice: "the controller checks whose VM it is",
 	},
 	{
 		codes: []string{"preconditionfailed", "resourceexists"}, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken,
-		pause: brief, advice: "the controller looks whose VM it is",
+		pause: brief, advice: "the controller checks whose VM it is",
 	},
 	{
 		codes: []string{
@@ -184,12 +184,12 @@ var rows = []row{
 		codes: []string{"couldnotfindmember", "unknownproperty", "invalidrequestcontent", "invalidrequestformat"},
 		text:  regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
 		kind:  cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, pause: shortestWait,
-		advice: "the controller makes the adapter by itself",
+		advice: "the controller makes the adapter itself",
 	},
 	{
 		codes: []string{"invalidparameter"}, text: regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
 		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, pause: shortestWait,
-		advice: "the controller makes the adapter by itself",
+		advice: "the controller makes the adapter itself",
 	},
 	{
 		codes: unknownKind, kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, pause: slowly,
@@ -228,7 +228,7 @@ var gone = row{kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, eff
 // foreign is a 404 of a server between us and Azure.
 var foreign = row{
 	kind: cloud.Transient, reason: infrav1.CloudUnreachableReason, pause: brief,
-	advice: "this is no answer of Azure's; check the endpoint and the proxy of the management cluster",
+	advice: "this is not an answer of Azure; check the endpoint and the proxy of the management cluster",
 }
 
 // fallback are the rows of what we do not know, by the class of its status; zero is the end of an operation.
@@ -238,7 +238,7 @@ var fallback = map[int]row{
 	},
 	http.StatusBadRequest: {
 		kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, pause: slowly,
-		advice: "correct what Azure complains about; the controller tries again slowly",
+		advice: "correct what Azure names; the controller tries again slowly",
 	},
 	0: {
 		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, pause: slowly,

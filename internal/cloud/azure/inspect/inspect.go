@@ -88,7 +88,7 @@ func Run(ctx context.Context, subject Subject) []cloud.Finding {
 		}
 	}
 	i.add("inside the image", cloud.CheckSkipped, "cloudbase-init, containerd and the version of kubeadm cannot be "+
-		"seen from outside; docs/images.md says what an image must have, and how to try it")
+		"seen from outside; docs/images.md lists what an image must have, and how to try it")
 	return i.found
 }
 
@@ -141,8 +141,8 @@ func (i *inspection) login(ctx context.Context) {
 	}
 	_, tenant := i.Caller()
 	if i.Identity.Other {
-		i.add("identity", cloud.CheckWarning, "checked as %s, not as the machine's identity: what is told of rights, and of what can "+
-			"be seen, is about the former. The machine's identity is %s%s", i.callerName(), i.Identity.Name, i.rolesOfMachine())
+		i.add("identity", cloud.CheckWarning, "checked as %s, not as the machine's identity: rights and visibility are those of the "+
+			"former. The machine's identity is %s%s", i.callerName(), i.Identity.Name, i.rolesOfMachine())
 	}
 	i.add("login", cloud.CheckOK, "Azure accepts the credentials for tenant %s", shown(tenant))
 	wanted := i.Place.SubscriptionID
@@ -152,10 +152,10 @@ func (i *inspection) login(ctx context.Context) {
 		i.add("subscription", cloud.CheckOK, "%s is visible", wanted)
 		i.ended = false
 	case i.Identity.Other:
-		i.add("subscription", cloud.CheckFailed, "%s does not see subscription %s, so that nothing can be checked: log in as somebody "+
-			"who does, as az account list shows, or correct spec.azure.subscriptionID", i.callerName(), wanted)
+		i.add("subscription", cloud.CheckFailed, "%s does not see subscription %s, so nothing can be checked: log in as a user who "+
+			"does, as az account list shows, or correct spec.azure.subscriptionID", i.callerName(), wanted)
 	default:
-		i.add("subscription", cloud.CheckFailed, "Azure shows subscription %s to these credentials not at all: correct "+
+		i.add("subscription", cloud.CheckFailed, "Azure does not show subscription %s to these credentials: correct "+
 			"spec.azure.subscriptionID, or assign the custom role of docs/azure.md to the identity: %s", wanted,
 			i.assign(i.subscription()))
 	}

@@ -185,10 +185,11 @@ func (i *inspection) log(ctx context.Context) {
 	switch missing, a := i.missing(ctx, i.groupID().String(), readBootLog); {
 	case a.Problem != "": // the rights in the group have reported it
 	case len(missing) > 0:
-		i.add(check, cloud.CheckWarning, "without %s, the last words of a guest that fails are not read: assign the action, or set "+
+		i.add(check, cloud.CheckWarning, "without %s, the last console lines of a guest that fails are not read: assign the action, "+
+			"or set "+
 			"spec.azure.bootDiagnostics.type to Disabled", missing[0])
 	default:
-		i.add(check, cloud.CheckOK, "the last words of a guest that fails can be read")
+		i.add(check, cloud.CheckOK, "the last console lines of a guest that fails can be read")
 	}
 }
 

@@ -21,8 +21,8 @@ func (i *inspection) sizes(ctx context.Context) {
 		i.unseen("size "+shown(i.Spec.VMSize), a)
 		return
 	case len(offered) == 0:
-		i.add("size "+shown(i.Spec.VMSize), cloud.CheckWarning, "cannot be checked: Azure lists no sizes in %s; if that is no region, "+
-			"correct spec.azure.location, as az account list-locations --output table shows them", shown(i.Place.Location))
+		i.add("size "+shown(i.Spec.VMSize), cloud.CheckWarning, "cannot be checked: Azure lists no sizes in %s; if that is not a "+
+			"region, correct spec.azure.location, as az account list-locations --output table shows them", shown(i.Place.Location))
 		return
 	}
 	for _, name := range request.Sizes(i.Spec) {

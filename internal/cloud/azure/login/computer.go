@@ -108,7 +108,7 @@ func azMessage(err error) string {
 	for line := range strings.Lines(err.Error()) {
 		message, found := strings.CutPrefix(strings.TrimSpace(line), "AzureCLICredential: ")
 		if found && !strings.Contains(message, "executable not found") {
-			return " (az says: " + cloud.Clean(message, maxMessage) + ")"
+			return " (az answers: " + cloud.Clean(message, maxMessage) + ")"
 		}
 	}
 	return ""

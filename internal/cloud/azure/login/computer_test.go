@@ -34,7 +34,7 @@ func TestComputerIsRefused(t *testing.T) {
 			errors.New(tried + "AzureCLICredential: ERROR: Please run 'az login'\x1b[2J\n\tx"),
 			outcome{},
 			cloud.Denied,
-			"(az says: ERROR: Please run 'az login' [2J): run",
+			"(az answers: ERROR: Please run 'az login' [2J): run",
 		},
 		"a refusal of Entra ID": {
 			refused,

@@ -157,7 +157,7 @@ func (p *Principal) GoString() string { return p.String() }
 func (p *Principal) MarshalLog() any { return p.String() }
 
 func unknownCloud(name string, book clouds.Book) error {
-	return rejected("the cloud %q is not known: use one of %s, or add it to the manager's file of clouds",
+	return rejected("the cloud %q is not defined: use one of %s, or add it to the manager's file of clouds",
 		cloud.Clean(name, maxName), strings.Join(book.Names(), ", "))
 }
 

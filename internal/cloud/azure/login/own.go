@@ -25,7 +25,7 @@ func (r Request) ambient(azure clouds.Cloud) (input, error) {
 		in.tokenFile, in.source = os.Getenv(envTokenFile), "the manager's token file ("+envTokenFile+")"
 		if in.tokenFile == "" {
 			return in, missing("the manager has no token for workload identities (%s is not set): set up workload identity for the "+
-				"manager's service account as docs/azure-credentials.md says", envTokenFile)
+				"manager's service account as docs/azure-credentials.md describes", envTokenFile)
 		}
 	case placement.ManagedIdentity:
 		in.source = "the managed identities of the manager's node"

@@ -154,7 +154,7 @@ func readable(file string) bool {
 var advice = map[int]string{
 	7000215: "Entra ID rejects the client secret of client {client}: write the secret's value, not its id, into {source}",
 	7000222: "the client secret of client {client} has expired: make a new one and write it into {source}",
-	7000218: "Entra ID misses a proof of client {client}: write a client secret or a certificate into {source}",
+	7000218: "Entra ID got no proof of client {client}: write a client secret or a certificate into {source}",
 	7000216: "Entra ID rejects the proof of client {client}: correct {source}",
 	7000112: "client {client} is disabled in tenant {tenant}: enable the app",
 	7000229: "client {client} has no service principal in tenant {tenant}: create one, or correct the tenant in {source}",
@@ -163,7 +163,7 @@ var advice = map[int]string{
 	90002:  "tenant {tenant} does not exist in the cloud {cloud}: correct the tenant in {source}, or the cloud",
 	900023: "tenant {tenant} is not a valid tenant: correct it in {source}",
 	50034:  "the account of client {client} does not exist in tenant {tenant}: correct the client and the tenant in {source}",
-	500011: "the audience of the cloud {cloud} is not known to tenant {tenant}: correct the audience, or the tenant in {source}",
+	500011: "tenant {tenant} does not have the audience of the cloud {cloud}: correct the audience, or the tenant in {source}",
 	53003:  "a conditional access policy of tenant {tenant} blocks client {client}: exempt the app",
 
 	700027:  "the certificate in {source} is not one of client {client}: upload it to the app, or correct {source}",

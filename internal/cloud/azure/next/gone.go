@@ -9,7 +9,7 @@ import (
 // The messages while a VM is removed. They are few, because each new message is a write to the API server.
 const (
 	removing  = "Azure is removing the VM"
-	searching = "the VM is gone; looking whether Azure left disks or adapters of it"
+	searching = "the VM is gone; checking whether Azure left disks or adapters of it"
 )
 
 // toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.

@@ -110,7 +110,7 @@ func (s Survey) doubt() string {
 	if s.removedSince(s.Put.Sent) {
 		return "Azure had no room for the VM; making sure that it is gone before another size or zone is tried"
 	}
-	return "looking whether the VM exists"
+	return "checking whether the VM exists"
 }
 
 func missing(want Goal) Step {
@@ -174,9 +174,9 @@ func deallocated(vm *Sight) Step {
 // silence reports a VM whose power state is unknown.
 func (s Survey) silence() Step {
 	if s.Refused == nil {
-		return describe(s.Seen, cloud.Creating, "Azure does not say whether the VM runs")
+		return describe(s.Seen, cloud.Creating, "Azure does not report whether the VM runs")
 	}
-	step := describe(s.Seen, cloud.Creating, "it is not known whether the VM runs: "+s.Refused.Message)
+	step := describe(s.Seen, cloud.Creating, "the manager cannot check whether the VM runs: "+s.Refused.Message)
 	step.VM.Doubt = step.VM.Detail
 	return step
 }
@@ -208,7 +208,7 @@ func (s Survey) complaint() string {
 		return untagged
 	}
 	if s.Refused != nil {
-		return "the VM runs, but what belongs to it cannot be looked after: " + s.Refused.Message
+		return "the VM runs, but its disks and adapters cannot be checked: " + s.Refused.Message
 	}
 	return ""
 }

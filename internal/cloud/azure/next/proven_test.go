@@ -99,7 +99,7 @@ func TestSentences(t *testing.T) {
 	refused := cloud.Errorf(cloud.Denied, "R", "no right to its disk")
 	for want, got := range map[string]string{
 		"the extension failed": Survey{Memory: Memory{View: view}, Seen: ours(Failed), Refused: refused}.complaint(),
-		"the VM runs, but what belongs to it cannot be looked after: no right to its disk": Survey{
+		"the VM runs, but its disks and adapters cannot be checked: no right to its disk": Survey{
 			Memory: Memory{View: view}, Seen: ours(Succeeded), Refused: refused,
 		}.complaint(),
 		"capwin1|x":              Survey{Memory: Memory{View: view}, Seen: ours(Succeeded)}.running().VM.Report,

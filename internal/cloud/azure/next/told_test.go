@@ -32,7 +32,7 @@ func TestNoRoomIsTold(t *testing.T) {
 			"Azure had no room for the VM; making sure that it is gone before another size or zone is tried",
 		},
 		"removed by somebody":             {Running, []fact{put(Accepted, time.Minute), vm(Deleting, "")}, "Azure is removing the VM"},
-		"removed by somebody, looked for": {Running, []fact{existed, missed(1, 0)}, "looking whether the VM exists"},
+		"removed by somebody, looked for": {Running, []fact{existed, missed(1, 0)}, "checking whether the VM exists"},
 		"removed with its machine": {
 			Gone, []fact{put(Accepted, time.Minute), deleted(true, 0), vm(Deleting, "")}, "Azure is removing the VM",
 		},
@@ -61,8 +61,8 @@ func TestAVMThatDoesNotRunIsTold(t *testing.T) {
 	lacks := func(_ *cloud.Machine, s *Survey) { s.Refused = cloud.Errorf(cloud.Denied, "R", "no right to the list") }
 	for detail, facts := range map[string][]fact{
 		"Azure is making the VM":                                                    {vm(Creating, "")},
-		"Azure does not say whether the VM runs":                                    {vm(Succeeded, "")},
-		"it is not known whether the VM runs: no right to the list":                 {vm(Succeeded, ""), lacks},
+		"Azure does not report whether the VM runs":                                 {vm(Succeeded, "")},
+		"the manager cannot check whether the VM runs: no right to the list":        {vm(Succeeded, ""), lacks},
 		"the VM is stopped: start it, or delete the Machine to get another one":     {vm(Succeeded, Stopped)},
 		"the VM is deallocated: start it, or delete the Machine to get another one": {vm(Succeeded, Deallocated)},
 		"Azure took the place of the spot VM for others: delete the Machine to get another VM, or start it later": {

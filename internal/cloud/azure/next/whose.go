@@ -43,7 +43,7 @@ func (s Survey) OwnerOf(m cloud.Machine, shown Shown) cloud.Whose {
 // Messages about a VM whose marks are not as we wrote them.
 const (
 	untagged = "the VM runs, but its tags capwin-namespace, capwin-machine, capwin-cluster and capwin-providerid are not as the " +
-		"controller wrote them: put them back, because without them nobody can tell whose it is once its machine's status is lost"
+		"controller wrote them: put them back, because without them nothing shows whose it is once its machine's status is lost"
 	wayOut = ", or, if it is another VM, remove the finalizer " + infrav1.MachineFinalizer + " from the WindowsMachine"
 )
 
@@ -56,7 +56,7 @@ func (s Survey) notProved(m cloud.Machine) *cloud.Error {
 	shown := s.Seen.Shown
 	switch manager := shown.MadeFor.Manager; {
 	case !shown.Marked:
-		return errorf(", but not all of the machine's tags are on it, and nothing else says that it is the machine's: give it the "+
+		return errorf(", but not all of the machine's tags are on it, and nothing else proves that it is the machine's: give it the "+
 			"tags capwin-namespace=%s, capwin-machine=%s, capwin-providerid=%s and capwin-cluster=%s/UID, with the Cluster's UID, if it "+
 			"is", m.Key.Namespace, m.Key.Name, m.ProviderID, m.Cluster.Name)
 	case s.VMID != "" && shown.VMID != "":

@@ -77,7 +77,7 @@ func (c cluster) checkCloud() error {
 	if slices.Contains(environments, c.environment) {
 		return nil
 	}
-	return refuse("AzureCluster %s is in the cloud %q, which is not known: spec.azureEnvironment must be one of %v",
+	return refuse("AzureCluster %s is in the cloud %q, which is not defined: spec.azureEnvironment must be one of %v",
 		c.name, cloud.Clean(string(c.environment), 64), environments)
 }
 

@@ -25,8 +25,8 @@ const (
 	OwnComputer Proof = "OwnComputer"
 )
 
-// IsAmbient reports whether the proof is the manager's own, or a person's. It MUST NOT be sent to an endpoint that a user's object
-// chose.
+// IsAmbient reports whether the proof is the manager's own, or a person's. It MUST NOT be sent to an endpoint that a user's
+// object chose.
 func IsAmbient(p Proof) bool {
 	return p == WorkloadToken || p == ManagedIdentity || p == Manager || p == OwnComputer
 }
@@ -50,8 +50,8 @@ type Allowed struct {
 	Selector *metav1.LabelSelector
 }
 
-// Grant is what an asker may use. The Secret is empty for an ambient proof. AskedBy and AskedCloud are the asker's namespace and the
-// cloud that its AzureCluster names; they count for a proof of others, which is not sent there for that reason.
+// Grant is what an asker may use. The Secret is empty for an ambient proof. AskedBy and AskedCloud are the asker's namespace and
+// the cloud that its AzureCluster names; they count for a proof of others, which is not sent there for that reason.
 type Grant cloud.Grant
 
 // OwnSecret grants a Secret of the asker's own namespace.
@@ -123,12 +123,12 @@ func (i Identity) grant(name string, asker cloud.Asker, loans Loans) (Grant, err
 	}
 	switch {
 	case g.Proof == "":
-		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s has the type %q, which is not known: use "+
-			"WorkloadIdentity, UserAssignedMSI, ServicePrincipal, ManualServicePrincipal or ServicePrincipalCertificate",
+		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s has the type %q, which is not supported: "+
+			"use WorkloadIdentity, UserAssignedMSI, ServicePrincipal, ManualServicePrincipal or ServicePrincipalCertificate",
 			name, cloud.Clean(i.Type, 64))
 	case IsAmbient(g.Proof) && !GUID.MatchString(i.ClientID):
 		return Grant{}, deny(infrav1.CredentialsRejectedReason,
-			"AzureClusterIdentity %s has a clientID that is none: write an id such as %s", name, example)
+			"AzureClusterIdentity %s has an invalid clientID: use an id such as %s", name, example)
 	case IsAmbient(g.Proof) && !lent:
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s is proved by the manager itself, and the "+
 			"operator has not lent its client to namespace %s: add the entry %s to the manager's flag --azure-identities, or use a Secret",

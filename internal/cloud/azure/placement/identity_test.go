@@ -135,7 +135,7 @@ func TestIdentityThatCannotBeUsed(t *testing.T) {
 			"a type that reads a file", func(i *Identity) { i.Type = "UserAssignedIdentityCredential" },
 			infrav1.CredentialsRejectedReason, "reads a file of its manager",
 		},
-		{"an unknown type", func(i *Identity) { i.Type = "Other" }, infrav1.CredentialsRejectedReason, "which is not known"},
+		{"an unknown type", func(i *Identity) { i.Type = "Other" }, infrav1.CredentialsRejectedReason, "which is not supported"},
 		{"no Secret", func(i *Identity) { i.SecretName = "" }, infrav1.CredentialsMissingReason, "names no Secret"},
 		{
 			"a Secret of another namespace", func(i *Identity) { i.SecretNamespace = "team" },

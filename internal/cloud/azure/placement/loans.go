@@ -55,7 +55,7 @@ func readLoan(entry string) (Loan, error) {
 	case !GUID.MatchString(client):
 		return loan, fmt.Errorf("%q does not begin with a client id such as %s", entry, example)
 	case namespace != everyNamespace && len(validation.ValidateNamespaceName(namespace, false)) > 0:
-		return loan, fmt.Errorf("%q lends to %q, which is no name of a namespace; use one such as team-a, or * for all",
+		return loan, fmt.Errorf("%q lends to %q, which is not the name of a namespace; use one such as team-a, or * for all",
 			entry, namespace)
 	}
 	return loan, nil

@@ -28,10 +28,10 @@ func TestReadLoans(t *testing.T) {
 		{aClient + "@=team", "is not of the form"},
 		{"=team", "does not begin with a client id"},
 		{"client=team", "does not begin with a client id"},
-		{aClient + "=", "no name of a namespace"},
-		{aClient + "=Team", "no name of a namespace"},
-		{aClient + "=team-*", "no name of a namespace"},
-		{aClient + "=team=other", "no name of a namespace"},
+		{aClient + "=", "not the name of a namespace"},
+		{aClient + "=Team", "not the name of a namespace"},
+		{aClient + "=team-*", "not the name of a namespace"},
+		{aClient + "=team=other", "not the name of a namespace"},
 		{aClient + "=team " + aClient + "@AzureChinaCloud=other", "is in another cloud in an entry before"},
 	} {
 		loans, err := ReadLoans(strings.Fields(test.entries))
@@ -60,7 +60,7 @@ func TestLoans(t *testing.T) {
 			name: "another namespace", client: aClient, namespace: "attacker",
 			refused: "add the entry " + aClient + "=attacker to the manager's flag --azure-identities",
 		},
-		{name: "no id", client: aClient + "=*,x", namespace: "team", refused: "has a clientID that is none"},
+		{name: "no id", client: aClient + "=*,x", namespace: "team", refused: "has an invalid clientID"},
 		{name: "another cloud's", client: anotherClient, namespace: "team"},
 		{name: "that cloud asked", client: anotherClient, namespace: "team", asked: "AzureChinaCloud"},
 		{name: "the default asked", client: aClient, namespace: "team", asked: "AzurePublicCloud"},
@@ -88,7 +88,7 @@ func TestLoans(t *testing.T) {
 				t.Errorf("%s, %s: want %q, got %v", test.name, kind, test.refused, err)
 			}
 			refused, ok := errors.AsType[*cloud.Error](err)
-			if ok && refused.Reason != infrav1.CredentialsMissingReason && !strings.Contains(test.refused, "is none") {
+			if ok && refused.Reason != infrav1.CredentialsMissingReason && !strings.Contains(test.refused, "invalid clientID") {
 				t.Errorf("%s, %s: the reason is %s", test.name, kind, refused.Reason)
 			}
 		}

@@ -20,7 +20,7 @@ func Resolve(
 	spec *infrav1.AzureVM, providerID string, azureCluster *unstructured.Unstructured,
 ) (p infrav1.AzurePlacement, err error) {
 	if spec == nil {
-		return p, refuse("spec.azure is missing: add it to say where and how to make the VM")
+		return p, refuse("spec.azure is missing: add it with the settings of the VM")
 	}
 	c, err := read(azureCluster)
 	if err != nil {

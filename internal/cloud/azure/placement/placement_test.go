@@ -298,7 +298,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"an edge zone", &infrav1.AzureVM{}, "", blueWith(t, "losangeles", "spec.extendedLocation.name"), cloud.Invalid, "edge zone"},
 		{
 			"a cloud of no name", &infrav1.AzureVM{}, "", blueWith(t, "AzureGermanCloud", "spec.azureEnvironment"), cloud.Invalid,
-			"which is not known",
+			"which is not defined",
 		},
 		{
 			"a tag that Azure refuses", &infrav1.AzureVM{}, "", blueWith(t, map[string]any{"a/b": ""}, "spec.additionalTags"),

@@ -20,7 +20,7 @@ func TestSeparateAdapters(t *testing.T) {
 	body := expect.Got(doc.Read(expect.Got(json.Marshal(Adapter(w, 0)))(t)))(t)
 	id, _ := doc.ParseID(blueGroup.Adapter("win-1-node").String())
 	if refused := rules.CheckNIC(rules.Request{ID: id, Body: body, Version: "2025-01-01", Create: true}); refused != nil {
-		t.Errorf("Azure says %v", refused)
+		t.Errorf("Azure answers %v", refused)
 	}
 }
 

@@ -23,8 +23,8 @@ func Check(w Want) error {
 		return refuse("spec.azure.additionalTags, together with the tags of the AzureCluster: %s", wrong)
 	}
 	if name := publicBeside(w); name != "" {
-		return refuse("spec.azure.networkInterfaces: %s has a public IP, which no adapter can have if another has a privateAddress or "+
-			"the cloud wants adapters made before their VM: remove the one or the other", name)
+		return refuse("spec.azure.networkInterfaces: %s has a public IP, which no adapter can have if another has a privateAddress "+
+			"or the cloud needs adapters made before their VM: remove the one or the other", name)
 	}
 	return CheckUserData(w.UserData)
 }

@@ -65,7 +65,7 @@ func (d devices) independence() (Result, string) {
 	case d.linked:
 		return Warning, "the template is a linked clone, which needs the disks of another VM: clone it in full, and use that"
 	}
-	return OK, "the template has no snapshots and is no linked clone"
+	return OK, "the template has no snapshots and is not a linked clone"
 }
 
 func (d devices) drives() (Result, string) {

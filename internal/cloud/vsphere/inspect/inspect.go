@@ -61,7 +61,7 @@ func Run(ctx context.Context, subject Subject) []Finding {
 	}
 	r.add("inside the template", "", func() (Result, string) {
 		return Skipped, "cloudbase-init, containerd and the version of kubeadm cannot be seen from outside; " +
-			"docs/images.md says what an image must have, and how to try it"
+			"docs/images.md lists what an image must have, and how to try it"
 	})
 	return r.findings
 }

@@ -38,7 +38,7 @@ func (r *inspection) rights(ctx context.Context) {
 	for _, t := range targets {
 		r.add("privileges on "+t.name, t.dependency, func() (Result, string) {
 			if err != nil {
-				return Warning, "the vCenter does not say which privileges the account has, so compare its role with docs/vcenter.md: " +
+				return Warning, "the vCenter does not show which privileges the account has, so compare its role with docs/vcenter.md: " +
 					r.messageOf(err)
 			}
 			return r.compare(t, grants)

@@ -116,7 +116,7 @@ func (f facts) system() (Result, string) {
 
 func (f facts) toolsThere() (Result, string) {
 	if !f.tools {
-		return Failed, "the vCenter knows of none in the template, and without them the guest cannot read its user data: install " +
+		return Failed, "the vCenter finds none in the template; without them the guest cannot read its user data: install " +
 			"VMware Tools in the image"
 	}
 	return OK, "the template has them"
@@ -174,7 +174,7 @@ func (r *inspection) space(ctx context.Context) (Result, string) {
 		datastores = []types.ManagedObjectReference{r.site(places.Datastore).Ref}
 	}
 	if len(datastores) != 1 || datastores[0].Value == "" || r.facts.size == 0 {
-		return Skipped, "the datastore, or what the template takes on it, is not known"
+		return Skipped, "the datastore, or the space that the template takes on it, is not known"
 	}
 	summary, err := r.datastore(ctx, datastores[0])
 	if err != nil {

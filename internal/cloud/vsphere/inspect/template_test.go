@@ -105,7 +105,8 @@ func TestTemplateSpace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			templateSays(t, name, func() (Result, string) { return r.space(t.Context()) }, Skipped, "the datastore, or what the template")
+			templateSays(t, name, func() (Result, string) { return r.space(t.Context()) }, Skipped, "the datastore, or the space that "+
+				"the template")
 		})
 	}
 }

@@ -110,7 +110,7 @@ func unreadable(s Survey) Step {
 	if s.kept() {
 		return fail(seen.Reached(s.VM))
 	}
-	return await("the vCenter does not yet say which machine the VM of this name belongs to")
+	return await("the vCenter does not yet show which machine the VM of this name belongs to")
 }
 
 // withVM switches on a VM that never ran: its clone succeeded, but switching it on failed. The clone, or DRS in a task of its

@@ -181,7 +181,7 @@ var rows = []struct {
 	{"a stranger has the name", "it is not the machine's VM", toReport, has(finds(cloud.Foreign)), "not found"},
 	{
 		"its owner is not known", "its marks come a moment later", toStay, has(findsUnread),
-		"wait: the vCenter does not yet say which machine the VM of this name belongs to",
+		"wait: the vCenter does not yet show which machine the VM of this name belongs to",
 	},
 	{"some marks are missing", "a person can help", toLook, has(finds(cloud.Unproved)), "fail: VMNotProved"},
 	{"its record names another's VM", "its own may be elsewhere", toStay, has(finds(cloud.Foreign), recorded), "fail: VMNotProved"},

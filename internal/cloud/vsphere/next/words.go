@@ -84,7 +84,8 @@ func InItsPlace(m cloud.Machine, vm *seen.VM) *cloud.Error {
 // NameHidden is why a clone is not tried again at once when the name is taken by something that we do not find.
 func NameHidden(m cloud.Machine) error {
 	return cloud.Errorf(cloud.Transient, infrav1.NameTakenReason,
-		"the vCenter says that the name %q is taken in the folder, but shows the account no such object: give the account the right "+
+		"the vCenter reports that the name %q is taken in the folder, but shows the account no such object: give the account the "+
+			"right "+
 			"to see it, or delete the Machine so that a new one gets another name", m.Name)
 }
 

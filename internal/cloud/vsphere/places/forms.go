@@ -76,7 +76,7 @@ func Refuse(spec infrav1.VSphereVM) error {
 	for _, site := range Sites(spec) {
 		if form := nameable[kindOf(site.Field)].forms; !readable(site.Field, site.Name) {
 			return cloud.Errorf(cloud.Invalid, nameable[kindOf(site.Field)].reason,
-				"spec.vsphere.%s %q leads nowhere in any vCenter: write %s", site.Field, site.Name, form)
+				"spec.vsphere.%s %q exists in no vCenter: use %s", site.Field, site.Name, form)
 		}
 	}
 	return nil

@@ -205,7 +205,7 @@ func unmarked(m cloud.Machine, s *VM) string {
 	if s.Marked(m) {
 		return ""
 	}
-	return fmt.Sprintf("marks are missing on the VM, and only its reference in this object's status says whose it is: set %s=%s "+
+	return fmt.Sprintf("marks are missing on the VM, and only its reference in this object's status shows whose it is: set %s=%s "+
 		"and %s=%s again in its advanced configuration", MarkOwner, m.Key, MarkProviderID, m.ProviderID)
 }
 

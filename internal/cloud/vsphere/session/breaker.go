@@ -26,8 +26,8 @@ const (
 	lookAgain = time.Minute
 )
 
-// errUnasked is the cause of an error for which the vCenter was not asked.
-var errUnasked = errors.New("the vCenter was not asked")
+// errUnasked is the cause of an error for which the vCenter was not called.
+var errUnasked = errors.New("the vCenter was not called")
 
 // errSilent is that cause while the account is broken.
 var errSilent = fmt.Errorf("%w, because it does not answer", errUnasked)

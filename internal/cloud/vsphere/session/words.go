@@ -109,7 +109,7 @@ func (s *Session) withServer(err error) error {
 	extended.Err = quotedError{cloudErr}
 	server := cloud.Clean(s.endpoint.server, maxServer)
 	if quote := words(cloudErr.Err); quote != "" {
-		extended.Message = cloudErr.Message + "; vCenter " + server + ` says: "` + quote + `"`
+		extended.Message = cloudErr.Message + "; vCenter " + server + ` answers: "` + quote + `"`
 	} else {
 		extended.Message = fmt.Sprintf("%s (vCenter %s)", cloudErr.Message, server)
 	}

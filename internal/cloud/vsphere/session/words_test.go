@@ -58,17 +58,17 @@ func TestWords(t *testing.T) {
 	}{
 		"a task": {
 			failedTask("Cannot power on.", generic), cloud.Transient, infrav1.CloudTaskFailedReason,
-			`vSphere could not make or start the VM; the controller tries again; vCenter vc.example.com says: ` +
+			`vSphere could not make or start the VM; the controller tries again; vCenter vc.example.com answers: ` +
 				`"Cannot power on. Failed to lock the file Failed to start the virtual machine."`,
 		},
 		"a call": {
 			refusedCall("Permission to perform this operation was denied.", denied), cloud.Denied, infrav1.CredentialsRejectedReason,
 			"the vCenter account lacks a privilege: give its role the privilege VirtualMachine.Inventory.Create on Folder group-v3; " +
-				`vCenter vc.example.com says: "Permission to perform this operation was denied."`,
+				`vCenter vc.example.com answers: "Permission to perform this operation was denied."`,
 		},
 		"privileges since 8.0": {
 			refusedCall("No.", since8), cloud.Denied, infrav1.CredentialsRejectedReason,
-			`give its role the privilege Network.Assign on Network network-1; vCenter vc.example.com says: "No."`,
+			`give its role the privilege Network.Assign on Network network-1; vCenter vc.example.com answers: "No."`,
 		},
 		"on a pool, which may be a root pool": {
 			refusedCall("No.", onPool), cloud.Denied, infrav1.CredentialsRejectedReason,
@@ -83,17 +83,17 @@ func TestWords(t *testing.T) {
 			"the controller tries again (ds1) (vCenter vc.example.com)",
 		},
 		"disk": {
-			failedTask("x", &types.CannotAccessVmDisk{}), cloud.Transient, infrav1.CloudTaskFailedReason, `says: "x"`,
+			failedTask("x", &types.CannotAccessVmDisk{}), cloud.Transient, infrav1.CloudTaskFailedReason, `answers: "x"`,
 		},
 		"network": {
-			failedTask("x", &types.CannotAccessNetwork{}), cloud.Transient, infrav1.CloudTaskFailedReason, `says: "x"`,
+			failedTask("x", &types.CannotAccessNetwork{}), cloud.Transient, infrav1.CloudTaskFailedReason, `answers: "x"`,
 		},
 		"a system's error": {
-			failedTask("x", &types.SystemError{Reason: "why"}), cloud.Transient, infrav1.CloudUnreachableReason, `says: "x why"`,
+			failedTask("x", &types.SystemError{Reason: "why"}), cloud.Transient, infrav1.CloudUnreachableReason, `answers: "x why"`,
 		},
-		"file": {failedTask("x", &types.FileLocked{}), cloud.Transient, infrav1.CloudTaskFailedReason, `says: "x"`},
+		"file": {failedTask("x", &types.FileLocked{}), cloud.Transient, infrav1.CloudTaskFailedReason, `answers: "x"`},
 		"quotes and signs": {
-			failedTask("a \"b\"\x1b[31m\u202e", generic), cloud.Transient, infrav1.CloudTaskFailedReason, `says: "a 'b' [31m `,
+			failedTask("a \"b\"\x1b[31m\u202e", generic), cloud.Transient, infrav1.CloudTaskFailedReason, `answers: "a 'b' [31m `,
 		},
 		"no answer": {
 			Classify(context.DeadlineExceeded), cloud.Transient, infrav1.CloudUnreachableReason,
@@ -135,7 +135,7 @@ func TestManyWords(t *testing.T) {
 	if cost, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20); cost > most {
 		t.Errorf("to read a fault of 2 MiB takes %d bytes more, at most %d are allowed", cost, most)
 	}
-	expect.Says(t, "speak", told, `says: "00000 xxx`)
+	expect.Says(t, "speak", told, `answers: "00000 xxx`)
 }
 
 // TestWordsStay: numbers and ids differ from try to try, and each change of a condition is a write, an event and a wake.
