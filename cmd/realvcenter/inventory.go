@@ -223,7 +223,7 @@ func paths(updates []types.ObjectUpdate) string {
 var vmLeaves = check{
 	name:   "vm-leaves",
 	effect: "removes the VM as the product does, and watches it go",
-	relies: "inventory.update in internal/cloud/vsphere/inventory.go; Delete in account.go",
+	relies: "Inventory.Update in internal/cloud/vsphere/inventory; Delete in account.go",
 	decides: "the vCenter pushes leave for the VM in a view of all VMs, FindByUuid finds nothing then, and the product " +
 		"says that it is gone",
 	means: "Deletions are noticed late: machines stay in Deleting until the next look.",

@@ -44,6 +44,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/breaker", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
+	{folder: "internal/cloud/vsphere/inventory", may: []string{"internal/cloud", "internal/cloud/vsphere/seen"}},
 	{folder: "internal/cloud/vsphere/inspect", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/privileges"},
 	{folder: "internal/cloud/vsphere/next", may: []string{"api", "internal/cloud", "internal/cloud/vsphere/seen"}},
@@ -174,8 +175,8 @@ var behind = map[string][]string{
 	},
 	"internal/cloud/vsphere": {
 		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",
-		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/next", "internal/cloud/vsphere/privileges",
-		"internal/cloud/vsphere/request", "internal/cloud/vsphere/seen",
+		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/inventory", "internal/cloud/vsphere/next",
+		"internal/cloud/vsphere/privileges", "internal/cloud/vsphere/request", "internal/cloud/vsphere/seen",
 	},
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/calls", "internal/cloud/azure/lists",

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inventory"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
@@ -20,7 +23,7 @@ import (
 type account struct {
 	session   *session.Session
 	places    *places.Places
-	inventory inventory
+	inventory inventory.Inventory
 	ledger    ledger
 	clones    *clones.Clones
 	view      atomic.Pointer[taskView] // of the running watch; nil without one
@@ -50,7 +53,7 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 
 // Delete switches the VM off, destroys it, and then makes sure that none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
-	if left, ok := a.ledger.struck(m, a.now()); ok && a.inventory.lacks(m) {
+	if left, ok := a.ledger.struck(m, a.now()); ok && a.inventory.Lacks(m) {
 		return cloud.VM{Left: left}, cloud.ErrNotFound
 	}
 	if a.ledger.abandon(m) {
@@ -80,14 +83,31 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 // Health is that of the session and the watch.
 func (a *account) Health() cloud.Health {
 	h := a.session.Health()
-	h.Synced = a.inventory.isSynced()
+	h.Synced = a.inventory.IsSynced()
 	return h
 }
 
-func (a *account) clock() time.Time { return a.now() }
+// Marked returns the VMs with our marks that the watch has seen.
+func (a *account) Marked() ([]cloud.Marked, bool) { return a.inventory.Marked() }
 
 // Close ends the session for good.
 func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx) }
+
+// inTurn pursues a goal from memory, or in one of the places that callers share. Early callers are queued and woken when it is
+// time.
+func (a *account) inTurn(ctx context.Context, m cloud.Machine, want next.Goal) (cloud.VM, error) {
+	a.folders.note(m.Spec.VSphere)
+	if err := a.waiting.await(m, a.now()); err != nil {
+		return cloud.VM{}, err
+	}
+	if err := a.session.Verify(m.Server); err != nil {
+		return cloud.VM{}, err
+	}
+	ctx, leave := a.session.Visit(session.Expect(ctx, m.Server))
+	defer leave()
+	vm, err := a.pursue(ctx, m, want)
+	return vm, a.waiting.note(m.Key, err)
+}
 
 // pursue gathers the facts and decides. If the step is a question, it asks the vCenter and decides again; otherwise it starts at
 // most one task and returns. A reference that another vCenter has given to the machine's VM does not count here.
@@ -123,4 +143,15 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 		}
 	}
 	return cloud.VM{}, err
+}
+
+// withWayOut adds the way out to the error of a deletion that cannot end.
+func withWayOut(err error) error {
+	err = unproved(err)
+	cloudErr, _ := errors.AsType[*cloud.Error](err)
+	stuck := []string{infrav1.PlacementNotFoundReason, infrav1.NameTakenReason, infrav1.VMNotProvedReason}
+	if cloudErr == nil || !slices.Contains(stuck, cloudErr.Reason) && !session.Hidden(err) {
+		return err
+	}
+	return next.WayOut(cloudErr)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
@@ -58,7 +58,7 @@ func (v *stage) cloneBy(m cloud.Machine, name string, change func(*types.Virtual
 	a := v.account()
 	at, err := a.places.Find(v.t.Context(), *m.Spec.VSphere)
 	v.Must(err)
-	spec, err := request.CloneSpec(m, hello, at)
+	spec, err := request.CloneSpec(m, machines.Hello, at)
 	v.Must(err)
 	change(&spec)
 	v.Clone(name, spec)
@@ -69,9 +69,7 @@ func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
 	for _, watching := range []bool{false, true} {
 		v := newStage(t)
 		a, m := v.account(), v.machine("m")
-		var later atomic.Int64
-		began := time.Now() // on a slow machine the pause must not end by itself
-		a.now = func() time.Time { return began.Add(time.Duration(later.Load())) }
+		later := stoppedClock(a)
 		if watching {
 			watched(t, a)
 		}
@@ -88,7 +86,7 @@ func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
 		if calls := v.Count(); calls["CloneVM_Task"] != 1 {
 			t.Errorf("calls %v, want no second clone at once", calls)
 		}
-		later.Store(int64(firstPause))
+		later(firstPause)
 		running(t, a, m)
 		deleted(t, a, m)
 	}
@@ -100,12 +98,10 @@ func TestWordsUntilItRuns(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
-	var later atomic.Int64
-	began := time.Now()
-	a.now = func() time.Time { return began.Add(time.Duration(later.Load())) }
+	later := stoppedClock(a)
 	fails := func(host int, want string) {
 		t.Helper()
-		later.Add(int64(time.Hour))
+		later(time.Hour)
 		v.FailClones(&types.GenericVmConfigFault{Reason: fmt.Sprintf("host-%d is busy", host)})
 		var err error
 		wait.Until(t, "Ensure to tell why", func() (seen any, good bool) {
@@ -117,7 +113,7 @@ func TestWordsUntilItRuns(t *testing.T) {
 	fails(1, "host-1 is busy")
 	fails(2, "host-1 is busy")
 	v.FailClones(nil)
-	later.Add(int64(time.Hour))
+	later(time.Hour)
 	running(t, a, m)
 	v.Remove(m.Name)
 	fails(3, "host-3 is busy")
@@ -217,16 +213,15 @@ func TestLostRequest(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	wantAbsent(t, a, m)
-	var clock atomic.Int64
-	a.now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	later := stoppedClock(a)
 	_, err := a.places.Find(t.Context(), *m.Spec.VSphere)
 	v.Must(err)
 	v.DropClones()
 	_, err = a.Ensure(t.Context(), m)
 	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
-	clock.Add(int64(next.LateRequest.Seconds()) - 1)
+	later(next.LateRequest - time.Second)
 	v.Must(expect.ErrorOf(a.Delete(t.Context(), m)))
-	clock.Add(1)
+	later(time.Second)
 	if _, err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want ErrNotFound", err)
 	}

@@ -25,7 +25,8 @@ func TestNetworkInterfaces(t *testing.T) {
 	const mac = "00:50:56:04:00:%d%d"
 	a := v.account()
 	for i, name := range []string{"m", "n"} { // both of one placement
-		m := machineOf(t, name, spec)
+		m := v.machine(name)
+		m.Spec = spec
 		for j := range spec.VSphere.NetworkInterfaces {
 			m.NetworkInterfaces = append(m.NetworkInterfaces, infrav1.MachineNetworkInterface{MACAddress: fmt.Sprintf(mac, i, j)})
 		}
@@ -52,7 +53,7 @@ func TestNetworkInterfaces(t *testing.T) {
 func TestReservedMAC(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
-	m := machineOf(t, "m", v.spec())
+	m := v.machine("m")
 	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "node", Network: "VM Network"}}
 	m.NetworkInterfaces = []infrav1.MachineNetworkInterface{{MACAddress: "00:50:56:40:00:00"}}
 	a := v.account()

@@ -27,9 +27,7 @@ func watched(t *testing.T, a *account) <-chan cloud.Key {
 		}
 	})
 	wait.Until(t, "the inventory to be in sync", func() (any, bool) {
-		a.inventory.mu.Lock()
-		defer a.inventory.mu.Unlock()
-		return len(a.inventory.vms), a.inventory.synced
+		return len(a.inventory.Machines()), a.inventory.IsSynced()
 	})
 	return keys
 }
@@ -65,11 +63,7 @@ func TestCalls(t *testing.T) {
 	}
 	first, m := v.machine("first"), v.machine("m")
 	driven(t, keys, first, ensured(first))
-	guests := func(want int) {
-		t.Helper()
-		wait.Until(t, "what the guests report", func() (any, bool) { n := guestsKnown(a); return n, n == want })
-	}
-	guests(1)
+	awaitGuests(t, a, first)
 
 	v.Count()
 	release := v.HoldClones()
@@ -85,7 +79,7 @@ func TestCalls(t *testing.T) {
 	release()
 	list()
 	driven(t, keys, m, ensured(m))
-	guests(2)
+	awaitGuests(t, a, first, m)
 	after := v.Count()
 	if looks := sum(after, "FindByUuid", "RetrievePropertiesEx"); looks > 2 || sum(after)-looks != sum(after, "ModifyListView") ||
 		after["ModifyListView"] > 2 {

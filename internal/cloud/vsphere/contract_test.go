@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/find"
-	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -125,21 +124,3 @@ func with(credentials map[string][]byte, key, value string) map[string][]byte {
 	credentials[key] = []byte(value)
 	return credentials
 }
-
-func machineOf(t *testing.T, name string, spec infrav1.WindowsMachineSpec) cloud.Machine {
-	t.Helper()
-	o := &infrav1.WindowsMachine{Spec: spec}
-	o.Namespace, o.Name, o.UID = "default", name, types.UID("uid of "+name)
-	identity, err := Provider{}.Identify(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Spec.ProviderID = identity.ProviderID
-	return cloud.Machine{
-		Identity: identity, Key: cloud.Key{Namespace: o.Namespace, Name: name}, Spec: o.Spec, UserData: hello.Read,
-		Proof: cloud.Proof{Own: true},
-	}
-}
-
-// hello is the user data of machineOf.
-var hello = cloud.UserData("#ps1\nhello")

@@ -16,6 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 // copiedBy is a machine of a tenant who has the same login, and wrote the identity of another machine into a new object and into
@@ -105,7 +106,7 @@ func TestCopiedCluster(t *testing.T) {
 	running(t, v.account(), made)
 	m := made
 	m.UID, m.Cluster.Manager = "another", here
-	digest := cloud.DigestOf(m.ProviderID, hello)
+	digest := cloud.DigestOf(m.ProviderID, machines.Hello)
 	for name, c := range map[string]struct {
 		proof cloud.Proof
 		says  string
@@ -249,25 +250,6 @@ func TestReferenceUsedAgain(t *testing.T) {
 		t.Errorf("who follows this breaks the other machine: %v", err)
 	}
 	expect.Same(t, "the other VM", before, v.Inspect(other.Name))
-}
-
-// TestInItsPlace: what has the name of a machine that had a VM is to be marked as its VM only if it can be that.
-func TestInItsPlace(t *testing.T) {
-	t.Parallel()
-	m := plainMachine(t)
-	for name, c := range map[string]struct {
-		there seen.VM
-		marks bool
-	}{
-		"no marks":        {seen.VM{Ref: vmOf(1), ID: "x"}, true},
-		"another machine": {seen.VM{Ref: vmOf(1), ID: "x", Owner: "secret/other", ProviderID: "x"}, false},
-		"a folder":        {seen.VM{Ref: types.ManagedObjectReference{Type: "Folder", Value: "group-v1"}}, false},
-	} {
-		text := next.InItsPlace(m, &c.there).Error()
-		expect.Same(t, name, []bool{c.marks, true, false}, []bool{
-			strings.Contains(text, seen.MarkOwner+"="), strings.Contains(text, "UUID "+seen.IDOf(m)), strings.Contains(text, "secret/"),
-		})
-	}
 }
 
 // TestSightBackInThePass: the account may see the folder again between the search by id and the read of the folder, and the watch

@@ -46,7 +46,7 @@ func TestTasksEventsForgotten(t *testing.T) {
 
 	never := v.machine("never")
 	v.cloneBy(never, never.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
-	wait.Until(t, "the inventory to have it", func() (any, bool) { return nil, a.inventory.seen(never).Whose == cloud.Ours })
+	wait.Until(t, "the inventory to have it", func() (any, bool) { return nil, found(a, never).Whose == cloud.Ours })
 	v.Count()
 	for range 3 {
 		if vm := expect.Got(a.Observe(t.Context(), never))(t); vm.State != cloud.Creating {

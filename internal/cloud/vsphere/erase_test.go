@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
@@ -24,7 +24,7 @@ func TestErasing(t *testing.T) {
 	list := holdLists(a)
 	keys := watched(t, a)
 	driven(t, keys, m, func() bool { return expect.Got(a.Ensure(t.Context(), m))(t).State == cloud.Running })
-	wait.Until(t, "what the guest reports", func() (any, bool) { n := guestsKnown(a); return n, n == 1 })
+	awaitGuests(t, a, m)
 	v.Count()
 	driven(t, keys, m, func() bool { return !erasedBy(t, a, m).UserData })
 	compare(t, "erasing", v, map[string]int{"ReconfigVM_Task": 1})
@@ -74,14 +74,13 @@ func TestErasingRefused(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
-	var later atomic.Int64
-	a.now = func() time.Time { return time.Unix(later.Load(), 0) }
+	later := stoppedClock(a)
 	const privilege = "VirtualMachine.Config.AdvancedConfig"
 	v.Deny("ReconfigVM_Task", privilege)
 	m.Settled = true
 	v.Count()
-	for minutes := range 60 {
-		later.Store(int64(minutes) * 60)
+	for range 60 {
+		later(time.Minute)
 		for range 10 {
 			_, err := a.Ensure(t.Context(), m)
 			cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
@@ -97,7 +96,7 @@ func TestErasingRefused(t *testing.T) {
 		t.Errorf("%d tries in an hour, want some, and few", n)
 	}
 	v.Deny("ReconfigVM_Task", "")
-	later.Add(int64(lastPause.Seconds()))
+	later(lastPause)
 	if _, err := a.Ensure(t.Context(), m); err != nil {
 		t.Errorf("Ensure = %v with the privilege", err)
 	}
@@ -137,8 +136,7 @@ func TestErasingFails(t *testing.T) {
 	for _, watching := range []bool{false, true} {
 		v := newStage(t)
 		a, m := v.account(), v.machine("m")
-		var later atomic.Int64
-		a.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+		later := tasksClock(a)
 		if watching {
 			watched(t, a)
 		}
@@ -163,7 +161,7 @@ func TestErasingFails(t *testing.T) {
 		if n := v.Count()["ReconfigVM_Task"]; n != 1 {
 			t.Errorf("%d tries at once, want 1", n)
 		}
-		later.Store(int64(firstPause))
+		later(firstPause)
 		wait.Until(t, "the user data to be taken away", func() (any, bool) {
 			vm := erasedBy(t, a, m)
 			return vm, !vm.UserData
@@ -193,7 +191,7 @@ func TestFormerLife(t *testing.T) {
 	if has := v.Extra(m.Name); has["guestinfo.other"] != "is cloned" {
 		t.Errorf("the clone has %v: what the template had is not cloned, so this test shows nothing", has)
 	}
-	if got := string(v.Guestinfo(m.Name, "userdata")); got != string(hello) {
+	if got := string(v.Guestinfo(m.Name, "userdata")); got != string(machines.Hello) {
 		t.Errorf("the guest finds %q", got)
 	}
 }

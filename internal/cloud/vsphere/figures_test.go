@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inventory"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
@@ -20,11 +20,9 @@ func TestFigures(t *testing.T) {
 	expect.Same(t, "times of proofs", []time.Duration{30 * s, 30 * s, 60 * s},
 		[]time.Duration{next.PushTime, next.LateRequest, keepGone})
 	expect.Same(t, "times of the watch", []time.Duration{180 * s, 60 * s, 3 * s, 15 * s, 5 * s, 10 * s, 600 * s},
-		[]time.Duration{maxWait, firstSnapshot, gatherTasks, pollAfter, leaveTimeout, guestsTime, readAgain})
+		[]time.Duration{maxWait, firstSnapshot, gatherTasks, pollAfter, leaveTimeout, inventory.GuestsTime, readAgain})
 	expect.Same(t, "limits of the watch", []int{100, 8, 500, 10, 2000, 100, 64},
 		[]int{maxPage, maxSpans, manyAnswers, answersPerSecond, manyPages, pagesPerSecond, maxFolders})
-	expect.Same(t, "bytes of an inventory", []int{4 << 20, 6 << 20, 6 << 20}, []int{maxOthers, maxInventory, maxReports})
-	expect.Same(t, "where a node reports", bootstrap.GuestInfoReportKey, seen.ReportKey)
 	expect.Same(t, "limits of a machine", []int{60_000, 512, 256}, []int{request.MaxUserData, seen.MaxMark, seen.MaxAddresses})
 }
 

@@ -1,7 +1,6 @@
 package vsphere
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -54,47 +53,4 @@ func (f *folders) list() (specs []infrav1.VSphereVM, added <-chan struct{}) {
 		f.added = make(chan struct{})
 	}
 	return specs, f.added
-}
-
-// addFolders adds the VMs in the folders that specs have named, once there is one. If the account may see none of them, it
-// returns the cause with which it was called.
-func (a *account) addFolders(ctx context.Context, w *watcher, cause error) error {
-	specs, added := a.folders.list()
-	for len(specs) == 0 {
-		select {
-		case <-ctx.Done():
-			return cause
-		case <-added:
-			specs, added = a.folders.list()
-		}
-	}
-	w.folderAdded = added
-	for _, spec := range specs {
-		folder, err := a.places.FindFolder(ctx, spec)
-		if err == nil {
-			err = w.addView(ctx, folder)
-		}
-		if a.session.Broken() {
-			return err
-		}
-	}
-	if len(w.views) == 0 {
-		return cause
-	}
-	return nil
-}
-
-// untilMore returns a context that ends when a machine names another folder than those that are watched.
-func (w *watcher) untilMore(ctx context.Context) (context.Context, func()) {
-	ctx, end := context.WithCancelCause(ctx)
-	if w.folderAdded != nil {
-		go func() {
-			select {
-			case <-w.folderAdded:
-				end(errMoreFolders)
-			case <-ctx.Done():
-			}
-		}()
-	}
-	return ctx, func() { end(nil) }
 }

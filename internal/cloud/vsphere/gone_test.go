@@ -9,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 // TestGoneLately: a machine whose VM is gone is remembered for a while, also when another one goes, and forgotten after that.
@@ -70,7 +71,7 @@ func TestSawAfterDeletion(t *testing.T) {
 		"nothing":            {seen.Found{}, "", true},
 	} {
 		var a account
-		m := plainMachine(t)
+		m := machines.VSphere("m")
 		a.ledger.note(m, func(w *work) { w.deletion, w.job.Act = infrav1.DeletionAccepted, c.job })
 		a.saw(m, &next.Survey{}, c.found)
 		expect.Same(t, name, c.kept, a.ledger.recall(m).deletion == infrav1.DeletionAccepted)

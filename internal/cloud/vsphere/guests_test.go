@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -82,9 +82,14 @@ func TestSyncedAmongMany(t *testing.T) {
 	if n, most := calls("WaitForUpdatesEx"), others/100+6; n > most {
 		t.Errorf("%d waits, want at most %d", n, most)
 	}
-	expect.Same(t, "the VM of the machine", cloud.Ours, a.inventory.seen(m).Whose)
-	expect.Same(t, "its address", "10.0.0.1", a.inventory.seen(m).VM.Address)
-	expect.Same(t, "VMs of others", true, len(a.inventory.otherVMs) >= others)
+	expect.Same(t, "the VM of the machine", cloud.Ours, found(a, m).Whose)
+	expect.Same(t, "its address", "10.0.0.1", found(a, m).VM.Address)
+	expect.Same(t, "all VMs are known", true, a.inventory.Lacks(v.machine("another")))
+	for _, n := range []int{0, 5000, others - 1} {
+		other := v.machine("another")
+		other.Name = fmt.Sprintf("production-europe-database-%08d", n)
+		expect.Same(t, "a machine with the name of a VM of others has none", false, a.inventory.Lacks(other))
+	}
 }
 
 // TestSyncedWithAddresses: no machine is woken for the list of all VMs before the addresses of its VM are known, however many
@@ -101,9 +106,9 @@ func TestSyncedWithAddresses(t *testing.T) {
 	w := watchOn(t, a)
 	w.awaitTimes(t, machines, 1)
 	for _, m := range machines {
-		found := a.inventory.seen(m)
-		if found.Whose != cloud.Ours || found.VM.Address != "10.0.0.1" {
-			t.Fatalf("%s is %s, %+v, when it is woken", m.Name, found.Whose, found.VM)
+		f := found(a, m)
+		if f.Whose != cloud.Ours || f.VM.Address != "10.0.0.1" {
+			t.Fatalf("%s is %s, %+v, when it is woken", m.Name, f.Whose, f.VM)
 		}
 		expect.Same(t, "keys", 1, w.times(m.Key))
 	}
@@ -125,11 +130,19 @@ func TestBurst(t *testing.T) {
 	}
 	before := calls("ModifyListView")
 	expect.Same(t, "changes of the list at first", 1, before)
-	v.Copy(m.Name, count, func(n int, vm *mo.VirtualMachine) { vm.Name = fmt.Sprint("copy-", n) })
-	wait.Until(t, "the guests of all", func() (any, bool) {
-		n := guestsKnown(a)
-		return n, n == count+1
+	all := make([]cloud.Machine, count)
+	v.Copy(m.Name, count, func(n int, vm *mo.VirtualMachine) {
+		all[n] = v.machine(fmt.Sprint("copy-", n))
+		vm.Name, vm.Config.InstanceUuid = all[n].Name, seen.IDOf(all[n])
+		marks := map[string]string{seen.MarkOwner: all[n].Key.String(), seen.MarkProviderID: all[n].ProviderID}
+		for _, option := range vm.Config.ExtraConfig {
+			if o := option.GetOptionValue(); marks[o.Key] != "" {
+				o.Value = marks[o.Key]
+			}
+		}
 	})
+	awaitGuests(t, a, m)
+	awaitGuests(t, a, all...)
 	used := calls("ModifyListView") - before
 	t.Logf("%d new VMs: %d changes of the list", count, used)
 	if used > 3 {
@@ -139,26 +152,34 @@ func TestBurst(t *testing.T) {
 		<-keys
 	}
 	others := func() int { return calls("") - calls("WaitForUpdatesEx") }
-	all := others()
+	made := others()
 	for n := range 3 {
 		v.SetExtra(m.Name, seen.ReportKey, fmt.Sprint(n))
 		wait.Until(t, "the report", func() (any, bool) {
-			got := a.inventory.seen(m).VM
+			got := found(a, m).VM
 			return got, got.Report == fmt.Sprint(n)
 		})
 	}
-	expect.Same(t, "calls for changes, besides the wait for them", all, others())
+	expect.Same(t, "calls for changes, besides the wait for them", made, others())
 }
 
-func guestsKnown(a *account) (n int) {
-	a.inventory.mu.Lock()
-	defer a.inventory.mu.Unlock()
-	for _, s := range a.inventory.vms {
-		if s.Guest {
-			n++
-		}
+// awaitGuests waits until the guests of the machines' VMs are known.
+func awaitGuests(t *testing.T, a *account, all ...cloud.Machine) {
+	t.Helper()
+	for _, m := range all {
+		wait.Until(t, "the guest of "+m.Name, func() (any, bool) { return found(a, m), isGuestKnown(a, m) })
 	}
-	return n
+}
+
+// isGuestKnown reports whether the guest of the machine's VM is known: only such a VM is found of a settled machine.
+func isGuestKnown(a *account, m cloud.Machine) bool {
+	m.Settled = true
+	return found(a, m).Whose == cloud.Ours
+}
+
+// found is what the inventory has of a machine without a record.
+func found(a *account, m cloud.Machine) seen.Found {
+	return a.inventory.Find(m, types.ManagedObjectReference{})
 }
 
 // TestGuestsDoNotCome: an account is up to date although the vCenter reports nothing of a VM's guest. Who needs it asks.
@@ -178,7 +199,7 @@ func TestGuestsDoNotCome(t *testing.T) {
 	w := watchOn(t, a)
 	w.awaitTimes(t, []cloud.Machine{m}, 1)
 	m.Asked = cloud.Existed
-	expect.Same(t, "what the inventory has, for a machine that had a VM", cloud.Unseen, a.inventory.seen(m).Whose)
+	expect.Same(t, "what the inventory has, for a machine that had a VM", cloud.Unseen, found(a, m).Whose)
 	expect.Same(t, "state", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)
 }
 
@@ -195,32 +216,8 @@ func TestListedAgain(t *testing.T) {
 	})
 	watched(t, a)
 	refuses.Store(true)
-	running(t, v.account(), v.machine("m"))
-	wait.Until(t, "its guest to be known", func() (any, bool) { n := guestsKnown(a); return n, n == 1 })
+	m := v.machine("m")
+	running(t, v.account(), m)
+	awaitGuests(t, a, m)
 	expect.Same(t, "a request was refused, and made again", []bool{false, true}, []bool{refuses.Load(), calls("ModifyListView") > 1})
-}
-
-// TestTakenOffTheList: a VM that is not ours any more is taken off the list with the next one that is added to it.
-func TestTakenOffTheList(t *testing.T) {
-	unmarked := map[string]any{seen.ExtraConfig(seen.MarkOwner): nil, seen.ExtraConfig(seen.MarkProviderID): nil}
-	t.Parallel()
-	i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
-	const modify = "modify"
-	enters(i, "vm", m, "r")
-	add, remove := i.unlisted()
-	expect.Same(t, "to add and remove", []int{1, 0}, []int{len(add), len(remove)})
-	i.update(appeared("vm", modify, unmarked))
-	add, remove = i.unlisted()
-	expect.Same(t, "to add and remove, without a VM that is new", []int{0, 0}, []int{len(add), len(remove)})
-	i.update(appeared("vm", modify, oursAs(m)))
-	expect.Same(t, "when it has its marks again", "r", i.seen(m).VM.Report)
-	i.update(appeared("vm", modify, unmarked))
-	enters(i, "new", other, "s")
-	add, remove = i.unlisted()
-	expect.Same(t, "to add and remove, with a VM that is new", []int{1, 1}, []int{len(add), len(remove)})
-	i.updateGuest(appeared("vm", "leave", nil))
-	expect.Same(t, "VMs of others", 1, len(i.otherVMs))
-	i.notListed(add)
-	add, _ = i.unlisted()
-	expect.Same(t, "to add again, when the request failed", 1, len(add))
 }

@@ -32,7 +32,7 @@ func TestLateAnswerOfDestroy(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
 	var a *account
-	var vm types.ManagedObjectReference
+	m := v.machine("m")
 	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
 		if method != "Destroy_Task" {
 			next.ServeHTTP(w, r)
@@ -40,16 +40,14 @@ func TestLateAnswerOfDestroy(t *testing.T) {
 		}
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
-		for !left(a, vm) && r.Context().Err() == nil {
+		for !a.inventory.Lacks(m) && r.Context().Err() == nil {
 			<-time.After(time.Millisecond)
 		}
 		_, _ = w.Write(answer.Body.Bytes())
 	})
 	t.Cleanup(door.Close)
-	m := v.machine("m")
 	running(t, v.account(), m)
 	m.Asked = cloud.Existed
-	vm = v.VM(m.Name).Reference()
 	a = lateConnect(t, door.Credentials())
 	later := tasksClock(a)
 	keys := watched(t, a)
@@ -62,12 +60,6 @@ func TestLateAnswerOfDestroy(t *testing.T) {
 	if _, err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want ErrNotFound", err)
 	}
-}
-
-func left(a *account, vm types.ManagedObjectReference) bool {
-	a.inventory.mu.Lock()
-	defer a.inventory.mu.Unlock()
-	return a.inventory.synced && a.inventory.vms[vm] == nil
 }
 
 // TestLateClone: a request whose answer was lost arrives after we asked for the clones under way, when it may still do so. Its
@@ -117,25 +109,5 @@ func TestLateLookAtTask(t *testing.T) {
 			deleted(t, a, m)
 			expect.Same(t, "VMs", 0, len(v.VMs()))
 		})
-	}
-}
-
-// TestAllArrived: what is known of clones will do from the moment on that no request for the VM may arrive any more.
-func TestAllArrived(t *testing.T) {
-	t.Parallel()
-	early, late := noon.Add(-next.LateRequest), noon.Add(1)
-	for name, c := range map[string]struct {
-		lost, until, want time.Time
-	}{
-		"nothing was lost":              {},
-		"an answer, long ago":           {lost: early, want: noon},
-		"an answer, a moment ago":       {lost: early.Add(1)},
-		"of a process before":           {until: noon, want: noon},
-		"of a process just before":      {until: late},
-		"an answer before that process": {lost: early.Add(-1), until: noon, want: noon},
-		"an answer after that process":  {lost: early, until: noon.Add(-1), want: noon},
-	} {
-		s := next.Survey{Now: noon, LateUntil: c.until, Memory: next.Memory{AnswerLost: c.lost}}
-		expect.Same(t, name, true, s.AllArrived().Equal(c.want))
 	}
 }

@@ -10,65 +10,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
-
-// taskPaths are the properties of a task that are read and watched.
-var taskPaths = []string{"info.state", "info.error"}
-
-// work is what this process remembers of a machine.
-type work struct {
-	key   cloud.Key
-	job   next.Job
-	clone types.ManagedObjectReference // the last task that cloned for it
-	ran   bool                         // the VM was switched on before
-
-	next.Memory // what is decided by
-
-	believed bool                  // what an earlier process has kept is taken over
-	mayMake  bool                  // a clone of this process may have made the VM: no failure of it was reported
-	deletion infrav1.CloudDeletion // whether the vCenter has accepted a request of ours to destroy the VM
-
-	failures  int
-	abandoned bool      // Delete was called
-	used      time.Time // when the machine was last asked for
-}
-
-// How long to wait after a clone that failed, longer each time: the cause, such as a full datastore, seldom goes away within
-// a second.
-const (
-	firstPause = 30 * time.Second
-	lastPause  = 5 * time.Minute
-)
-
-func (w *work) postpone(err error, now time.Time) {
-	pause := min(firstPause<<min(w.failures, 8), lastPause)
-	w.Failed, w.NotBefore, w.failures = err, now.Add(pause), w.failures+1
-}
-
-// record is the update of the machine's record with what this vCenter calls the VM; nil if nothing is known.
-func (w work) record(server string, kept infrav1.VSphereRecord) *cloud.Record {
-	current := infrav1.VSphereRecord{Server: server, Deletion: w.deletion}
-	if len(w.Object.Value) <= seen.MaxReference {
-		current.Reference, current.Folder = w.Object.Value, w.Folder
-	}
-	if current.Reference == "" && current.Deletion == kept.Deletion {
-		return nil
-	}
-	return &cloud.Record{VSphere: current}
-}
-
-// believe takes over the record of an earlier process, unless this process knows better.
-func (w *work) believe(kept infrav1.VSphereRecord) {
-	if w.Object.Value == "" && kept.Reference != "" {
-		w.Object = types.ManagedObjectReference{Type: "VirtualMachine", Value: kept.Reference}
-		w.Folder = kept.Folder
-	}
-	if !w.believed {
-		w.believed, w.deletion = true, kept.Deletion
-	}
-}
 
 // ledger holds the work of all machines, each by its own id: a user may write the identity of another machine into the spec of a
 // new one. If all of it is lost, the vCenter is asked instead. Its methods return copies.
@@ -103,6 +46,41 @@ func (l *ledger) note(m cloud.Machine, f func(*work)) {
 	l.owners.move(w, old, w.Object)
 }
 
+// The ledger keeps this many machines; above this number, entries older than a day are dropped. A machine whose finalizer a
+// person has removed is never asked for again, and the next object of its name has another UID.
+const (
+	manyMachines = 20000
+	keptFor      = 24 * time.Hour
+)
+
+// use notes that a machine is in use, and takes over what an earlier process has recorded of it.
+func (l *ledger) use(m cloud.Machine, now time.Time) {
+	isNew := false
+	l.note(m, func(w *work) {
+		isNew, w.used = w.used.IsZero(), now
+		w.believe(m.Record.VSphere)
+	})
+	if isNew {
+		l.prune(now)
+	}
+}
+
+// prune forgets the machines that were not used for a long time, if there are too many. What proves their VMs is in their
+// status.
+func (l *ledger) prune(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.work) <= manyMachines {
+		return
+	}
+	for id, w := range l.work {
+		if now.Sub(w.used) > keptFor {
+			l.owners.move(w, w.Object, types.ManagedObjectReference{})
+			delete(l.work, id)
+		}
+	}
+}
+
 // settle forgets a job that has ended and returns why it failed. A job that was overtaken did not fail.
 func (l *ledger) settle(m cloud.Machine, j next.Job, now time.Time) error {
 	err := j.Err()
@@ -133,6 +111,25 @@ func (l *ledger) settle(m cloud.Machine, j next.Job, now time.Time) error {
 		}
 	})
 	return err
+}
+
+// overtaken reports whether a task failed because others have done its work, or are doing it: DRS switches on in a task of its
+// own.
+func overtaken(act next.Act, err error) bool {
+	switch act {
+	case next.Clone:
+		return session.Is[*types.DuplicateName](err)
+	case next.SwitchOn:
+		return session.Is[types.BaseTaskInProgress](err) || goneOrDone(err)
+	case next.Erase:
+		return session.Is[*types.ManagedObjectNotFound](err)
+	default:
+		return goneOrDone(err)
+	}
+}
+
+func goneOrDone(err error) bool {
+	return session.Is[*types.ManagedObjectNotFound](err) || session.Is[*types.InvalidPowerState](err)
 }
 
 // abandon notes that m is to be deleted, and reports whether that is new.
@@ -258,4 +255,61 @@ func (l *ledger) keys() []cloud.Key {
 		keys = append(keys, w.key)
 	}
 	return keys
+}
+
+// owners are the machines whose record names a VM, by the value of its reference. It is one, unless a vCenter was restored and
+// has given a reference again.
+type owners map[string]map[*work]bool
+
+// ownersOf returns the keys of the machines whose record names a VM.
+func (l *ledger) ownersOf(ref types.ManagedObjectReference) (keys []cloud.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w := range l.owners[ref.Value] {
+		keys = append(keys, w.key)
+	}
+	return keys
+}
+
+// move follows a machine from one VM to another; the empty one is none.
+func (o *owners) move(w *work, oldRef, newRef types.ManagedObjectReference) {
+	if oldRef == newRef {
+		return
+	}
+	if delete((*o)[oldRef.Value], w); len((*o)[oldRef.Value]) == 0 {
+		delete(*o, oldRef.Value)
+	}
+	if newRef.Value == "" {
+		return
+	}
+	if *o == nil {
+		*o = owners{}
+	}
+	if (*o)[newRef.Value] == nil {
+		(*o)[newRef.Value] = map[*work]bool{}
+	}
+	(*o)[newRef.Value][w] = true
+}
+
+// keepGone is how long a machine without a VM stays in goneLately. Its object is read again until it is gone, too.
+const keepGone = time.Minute
+
+// goneLately holds, for machines without a VM, when the entry expires and what to look for by hand.
+type goneLately map[cloud.MachineID]struct {
+	expiry time.Time
+	left   string
+}
+
+func (g *goneLately) note(m cloud.Machine, left string, now time.Time) {
+	if *g == nil {
+		*g = goneLately{}
+	}
+	for id, entry := range *g {
+		if !now.Before(entry.expiry) {
+			delete(*g, id)
+		}
+	}
+	entry := (*g)[m.ID()]
+	entry.expiry, entry.left = now.Add(keepGone), left
+	(*g)[m.ID()] = entry
 }

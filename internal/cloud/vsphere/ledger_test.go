@@ -6,11 +6,11 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 func failedWith(what next.Act, fault types.BaseMethodFault) next.Job {
@@ -21,7 +21,7 @@ func failedWith(what next.Act, fault types.BaseMethodFault) next.Job {
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	m := machines.VSphere("m")
 	denied := &types.NoPermission{}
 	for name, c := range map[string]struct {
 		job      next.Job
@@ -56,7 +56,7 @@ func TestSettle(t *testing.T) {
 // TestCloned: the clones of this process are known, also when they have ended and something else is under way.
 func TestCloned(t *testing.T) {
 	t.Parallel()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	clone := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
 	other := types.ManagedObjectReference{Type: "Task", Value: "task-2"}
 	var l ledger
@@ -69,8 +69,8 @@ func TestCloned(t *testing.T) {
 func TestNotGone(t *testing.T) {
 	t.Parallel()
 	a := &account{}
-	a.inventory.begin()
-	a.inventory.complete()
+	a.inventory.Begin()
+	a.inventory.Complete()
 	j := next.Job{Act: next.Destroy, VM: vmOf(1), Watched: true, State: types.TaskInfoStateRunning}
 	expect.OK(t, a.progress(t.Context(), &j, seen.Found{}))
 	expect.Same(t, "it is destroyed", false, j.Ended())
@@ -79,7 +79,7 @@ func TestNotGone(t *testing.T) {
 // TestLeaving: that a VM leaves wakes its machine, unless it is being destroyed: then the end of the task does.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	for name, c := range map[string]struct {
 		job   next.Job
 		wakes int
@@ -90,8 +90,10 @@ func TestLeaving(t *testing.T) {
 		"it is being switched off":   {next.Job{Act: next.SwitchOff, VM: vmOf(1)}, 1},
 	} {
 		a := &account{}
-		a.inventory.begin()
-		a.inventory.update(appeared("vm-1", types.ObjectUpdateKindEnter, oursAs(m)))
+		a.inventory.Begin()
+		a.inventory.Update(types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: vmOf(1), ChangeSet: []types.PropertyChange{
+			{Name: seen.ExtraConfig(seen.MarkOwner), Val: types.OptionValue{Value: m.Key.String()}},
+		}})
 		a.ledger.begin(m, c.job)
 		w := &watcher{guests: &guestView{}}
 		keys := a.apply(w, &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{Filter: vmOf(3), ObjectSet: []types.ObjectUpdate{
@@ -104,7 +106,7 @@ func TestLeaving(t *testing.T) {
 // TestUpdateOfATask: news of a task that is not followed do not make it one that is.
 func TestUpdateOfATask(t *testing.T) {
 	t.Parallel()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	task := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
 	for _, watched := range []bool{true, false} {
 		var l ledger

@@ -13,6 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
@@ -167,7 +168,7 @@ func TestDeletionAccepted(t *testing.T) {
 func TestDeletionOfWork(t *testing.T) {
 	t.Parallel()
 	kept := infrav1.VSphereRecord{Server: "here", Deletion: infrav1.DeletionAccepted}
-	m := plainMachine(t)
+	m := machines.VSphere("m")
 	for name, c := range map[string]struct {
 		do   func(*ledger)
 		want *cloud.Record

@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
@@ -76,6 +78,69 @@ func (a *account) byName(ctx context.Context, m cloud.Machine, s next.Survey) (s
 		}
 		return readOwner(ctx, c, m, child.Reference(), seen.ByName)
 	})
+}
+
+// readableFolder proves that the account can read the place where m's VM would be, now, and returns the folder in which to look
+// for its name; nil if there is none. A place that was found by its path, or a minute ago, proves nothing: a permission that is
+// taken away hides the VM as well. So the folder is read by its reference, which the VM's own properties gave.
+func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s next.Survey) (*types.ManagedObjectReference, error) {
+	folder := types.ManagedObjectReference{Type: "Folder", Value: s.Memory.Folder}
+	if s.Memory.Object.Value == "" || folder.Value == "" {
+		return a.folderByPath(ctx, m, s)
+	}
+	err := a.canRead(ctx, folder)
+	if err == nil || !session.Is[*types.ManagedObjectNotFound](err) {
+		return &folder, err
+	}
+	in, err := a.places.FindDatacenter(ctx, *m.Spec.VSphere)
+	if err == nil {
+		err = a.canRead(ctx, in)
+	}
+	return nil, err
+}
+
+// folderByPath finds the folder that the spec names. A folder that is not found may be hidden, with the VM in it: its absence
+// proves something only for a machine for which no VM was ever requested.
+func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s next.Survey) (*types.ManagedObjectReference, error) {
+	for tries := 0; ; tries++ {
+		folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
+		if isMissing(err) && s.Unasked {
+			return nil, nil
+		}
+		if err == nil {
+			err = a.canRead(ctx, folder)
+		}
+		if tries == 0 && session.Is[*types.ManagedObjectNotFound](err) {
+			a.places.Forget(*m.Spec.VSphere) // it was found some minutes ago
+			continue
+		}
+		return &folder, err
+	}
+}
+
+func (a *account) canRead(ctx context.Context, object types.ManagedObjectReference) error {
+	_, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (map[string]any, error) {
+		return readSeen(ctx, c, object, "name")
+	})
+	return err
+}
+
+// isMissing reports whether a place of the spec was not found.
+func isMissing(err error) bool {
+	cloudErr, _ := errors.AsType[*cloud.Error](err)
+	return cloudErr != nil && cloudErr.Reason == infrav1.PlacementNotFoundReason
+}
+
+// unproved returns the reason why it is open whether a VM that existed once is gone. Other credentials or rights may settle it,
+// so the error is retriable, which an error of the spec is not.
+func unproved(err error) error {
+	cloudErr, _ := errors.AsType[*cloud.Error](err)
+	if cloudErr == nil || cloudErr.Reason != infrav1.PlacementNotFoundReason {
+		return err
+	}
+	denied := *cloudErr
+	denied.Kind = cloud.Denied
+	return &denied
 }
 
 // readOwner reads a VM and decides which machine it belongs to.

@@ -17,6 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
@@ -29,7 +30,7 @@ func lookWatched(t *testing.T, a *account) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Watch(ctx, func(...cloud.Key) {}) }()
-	wait.Until(t, "the inventory", func() (any, bool) { synced := a.inventory.isSynced(); return synced, synced })
+	wait.Until(t, "the inventory", func() (any, bool) { synced := a.inventory.IsSynced(); return synced, synced })
 	return func() {
 		t.Helper()
 		cancel()
@@ -193,55 +194,9 @@ func TestLookLeftOut(t *testing.T) {
 	})
 	expect.OK(t, a.canRead(t.Context(), folder))
 	leavesOut.Store(true)
-	expect.Same(t, "the folder is hidden", true, hidden(a.canRead(t.Context(), folder)))
+	expect.Same(t, "the folder is hidden", true, session.Hidden(a.canRead(t.Context(), folder)))
 	_, err := a.Observe(t.Context(), m)
 	wantRefused(t, err)
-}
-
-// TestLacks: a VM with the name, the id or the mark of a machine could be the machine's.
-func TestLacks(t *testing.T) {
-	t.Parallel()
-	v := newStage(t)
-	m := v.machine("m")
-	for what, c := range map[string]struct {
-		vm   seen.VM
-		want bool
-	}{
-		"nothing of it":           {seen.VM{Name: "x", ID: "y", ProviderID: "z"}, true},
-		"nothing of it, no mark":  {seen.VM{Name: "x", ID: "y"}, true},
-		"its name":                {seen.VM{Name: m.Name}, false},
-		"its id":                  {seen.VM{ID: seen.IDOf(m)}, false},
-		"its mark":                {seen.VM{ProviderID: m.ProviderID}, false},
-		"its name, marked anew":   {seen.VM{Name: m.Name, Owner: "default/other", ProviderID: "z"}, false},
-		"its id, the marks taken": {seen.VM{ID: seen.IDOf(m), Owner: "default/other", ProviderID: "z"}, false},
-	} {
-		var i inventory
-		i.begin()
-		c.vm.Ref = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
-		i.keep(&c.vm)
-		i.complete()
-		expect.Same(t, what, c.want, i.lacks(m))
-	}
-}
-
-// TestLacksNothing: an inventory that is not up to date, or does not have all VMs, proves nothing.
-func TestLacksNothing(t *testing.T) {
-	t.Parallel()
-	m := newStage(t).machine("m")
-	for what, c := range map[string]struct {
-		change func(*inventory)
-		want   bool
-	}{
-		"up to date":   {func(*inventory) {}, true},
-		"some folders": {(*inventory).partly, false},
-		"behind":       {(*inventory).lose, false},
-	} {
-		var i inventory
-		i.begin()
-		i.complete()
-		c.change(&i)
-		expect.Same(t, what+": lacks", c.want, i.lacks(m))
-	}
 }
 
 // TestLookAnewToDelete: what was found out about clones when the VM was to be made does not do when the machine is deleted: one
@@ -296,7 +251,7 @@ func TestLookWherePlaceIsGone(t *testing.T) {
 			m, s := v.machine("m"), next.Survey{}
 			m.Asked, m.Spec.VSphere.Folder = c.asked, "no-such-folder"
 			if c.kept != "" {
-				s.Memory.Object = vmRef(c.kept)
+				s.Memory.Object = seen.RefOf(c.kept)
 			}
 			f, err := v.account().look(t.Context(), m, s)
 			expect.Same(t, "a VM is found", false, f.VM != nil)

@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -21,7 +22,7 @@ func TestLedgerOfManyMachines(t *testing.T) {
 		return m
 	}
 	has := func(l *ledger, uid string) []bool {
-		return []bool{l.work[by(uid).ID()] != nil, len(l.ownersOf(vmRef("vm-"+uid))) > 0}
+		return []bool{l.work[by(uid).ID()] != nil, len(l.ownersOf(seen.RefOf("vm-"+uid))) > 0}
 	}
 	var l ledger
 	l.use(by("old"), noon.Add(-keptFor-2))

@@ -15,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/proved"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -94,7 +95,7 @@ var deeds = []deed{
 	}, true},
 	{"marks of another management cluster, and its data", func(p *proof) func(*proof) {
 		p.madeThere()
-		p.m.Digest = cloud.DigestOf(p.m.ProviderID, hello)
+		p.m.Digest = cloud.DigestOf(p.m.ProviderID, machines.Hello)
 		return nil
 	}, true},
 	{"marks of another management cluster", func(p *proof) func(*proof) {

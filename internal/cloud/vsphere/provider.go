@@ -4,14 +4,13 @@
 // machine a VM belongs to is written on the VM, and proved by more than that; what this process remembers, of each machine by
 // itself, only saves calls, or makes it more careful. To follow one machine, read:
 //
-//	provider.go    Identify, Check, Connect: the door
+//	provider.go    Identify, Check, Connect, Inspect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do; Server
 //	survey.go      gather: what is known of a machine, and the answers to our questions
 //	next/          decide: all rules, from what is known to the next step; it is pure
 //	tasks.go       do: start a task; and questions about tasks and events
-//	look.go        find the VM: by reference, by id, by name
+//	look.go        find the VM: by reference, by id, by name; or find out that there is none, before a machine is let go
 //	seen/          a VM as the vCenter shows it, and whose it is; it is pure, too
-//	absence.go     find out that there is no VM, before a machine is let go
 //	request/       the clone as one request; it is pure, too
 //
 // Three rooms need no visit, because their package comments state their promises:
@@ -20,28 +19,30 @@
 //	places/        where the VMs of a spec go
 //	clones/        the clones under way that may still make a machine's VM
 //
-// Nor do two that no machine passes: privileges/, what an account must be allowed to do, and inspect/ with its door inspect.go,
-// which compares a spec with a vCenter before anything is made.
+// Nor do two that no machine passes: privileges/, what an account must be allowed to do, and inspect/, which compares a spec with
+// a vCenter before anything is made.
 //
 // Beneath these are:
 //
-//	ledger.go      work: what this process began for each machine
+//	ledger.go      what this process began for each machine; work.go is that of one
 //	waiting.go     whose turn it is: machines that are too early, or find the account busy, are woken
-//	inventory.go   the VMs that the watch has seen; marked.go is those of them that have our marks, room.go what others' VMs take
-//	               and what found no room
+//	inventory/     the VMs that the watch has seen
 //	watch.go       one watch per account; watcher.go is its property collector, folders.go
 //	               what a limited user sees, views.go the lists that it follows: our tasks, and the VMs whose guests report
 package vsphere
 
 import (
+	"context"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
@@ -122,8 +123,28 @@ func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 		return nil, err
 	}
 	a := &account{session: s, places: places.In(s), now: time.Now, opened: time.Now(), gathered: gathered}
-	a.clones, s.Freed = clones.In(s, a.clock, a.ledger.cloned), a.waiting.freed
+	a.clones = clones.In(s, func() time.Time { return a.now() }, a.ledger.cloned)
+	s.Freed = a.waiting.freed
 	return a, nil
+}
+
+// Inspect compares a spec, of which there are to be so many machines, with the vCenter before anything is made there. It only
+// reads, and logs out at the end. It is an error if the credentials have not the form that they must have.
+func Inspect(
+	ctx context.Context, credentials map[string][]byte, spec infrav1.VSphereVM, count int64, progress cloud.Progress,
+) ([]cloud.Finding, error) {
+	s, err := session.Open(credentials)
+	if err != nil {
+		return nil, err
+	}
+	found := inspect.Run(ctx, inspect.Subject{
+		Session: s, Spec: spec, Count: count, Now: time.Now, Progress: progress,
+		Server: cloud.Clean(strings.TrimSpace(string(credentials["server"])), seen.MaxName),
+		Changes: func(placement places.Placement) []types.BaseVirtualDeviceConfigSpec {
+			return request.AdapterChanges(placement, nil)
+		},
+	})
+	return found, s.Close(context.WithoutCancel(ctx))
 }
 
 // Metadata returns what cloudbase-init reads in the guest as guestinfo.metadata, unpacked.

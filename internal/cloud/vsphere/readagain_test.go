@@ -3,6 +3,8 @@ package vsphere
 import (
 	"testing"
 
+	"github.com/vmware/govmomi/vim25/types"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -20,9 +22,7 @@ func TestReadAgain(t *testing.T) {
 	later := tasksClock(a)
 	keys := watched(t, a)
 	expect.Same(t, "key of the list", m.Key, <-keys)
-	a.inventory.mu.Lock()
-	a.inventory.missing.vms = 1
-	a.inventory.mu.Unlock()
+	a.inventory.Update(types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: vmOf(4711)}) // of one that was left out
 	v.Count()
 	v.SetExtra(m.Name, seen.ReportKey, "r")
 	expect.Same(t, "key of a change", m.Key, <-keys)
@@ -30,7 +30,7 @@ func TestReadAgain(t *testing.T) {
 	later(readAgain)
 	v.SetExtra(m.Name, seen.ReportKey, "s")
 	wait.Until(t, "another machine to be lacked", func() (any, bool) {
-		return nil, a.inventory.lacks(v.machine("other"))
+		return nil, a.inventory.Lacks(v.machine("other"))
 	})
 	expect.Same(t, "lists", 1, v.Count()["CreatePropertyCollector"])
 	expect.Same(t, "the VM", cloud.Running, expect.Got(a.Observe(t.Context(), m))(t).State)

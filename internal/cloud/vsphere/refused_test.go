@@ -16,6 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 func wantRefused(t *testing.T, err error) {
@@ -142,7 +143,7 @@ func TestNoUserData(t *testing.T) {
 // TestUnknownPower: a VM of which the vCenter does not say whether it is on is not one that is off.
 func TestUnknownPower(t *testing.T) {
 	t.Parallel()
-	a, m := newStage(t).account(), machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	a, m := newStage(t).account(), machines.VSphere("m")
 	now := time.Now()
 	for power, want := range map[types.VirtualMachinePowerState]bool{"": true, types.VirtualMachinePowerStatePoweredOff: false} {
 		s := next.Survey{Now: now}
@@ -178,19 +179,4 @@ func TestOvertaken(t *testing.T) {
 			t.Errorf("%s with %T: overtaken is %t", c.act, c.fault, got)
 		}
 	}
-}
-
-// TestMarkedIsReadable: marks without an id are not shown, whatever they say, nor are those that a copy has.
-func TestMarkedIsReadable(t *testing.T) {
-	t.Parallel()
-	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
-	copied := oursAs(m)
-	copied["config.instanceUuid"] = "11111111-1111-1111-1111-111111111111"
-	i.update(appeared("copy", types.ObjectUpdateKindEnter, copied))
-	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{
-		"name": "vm", seen.ExtraConfig(seen.MarkOwner): extra("default/m"), seen.ExtraConfig(seen.MarkProviderID): extra(seen.Scheme),
-	}))
-	all, known := i.marked()
-	expect.Same(t, "VMs", 0, len(all))
-	expect.Same(t, "all are known", true, known)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
@@ -33,11 +34,6 @@ func taskOf(n int) types.ManagedObjectReference {
 
 func vmOf(n int) types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: "VirtualMachine", Value: fmt.Sprint("vm-", n)}
-}
-
-func plainMachine(t *testing.T) cloud.Machine {
-	t.Helper()
-	return machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
 }
 
 // noFilter is a vCenter that notes what it is asked for, and makes no filter.
@@ -107,7 +103,7 @@ func TestWatchedAndAfter(t *testing.T) {
 		defer a.waiting.mu.Unlock()
 		return a.waiting.begun, a.waiting.wake != nil && a.waiting.begun.IsZero()
 	}
-	wait.Until(t, "the list of all VMs", func() (any, bool) { _, done := over(); return nil, done && a.inventory.isSynced() })
+	wait.Until(t, "the list of all VMs", func() (any, bool) { _, done := over(); return nil, done && a.inventory.IsSynced() })
 	wantLater(t, a.waiting.note(m.Key, &cloud.Error{Kind: cloud.Later, After: time.Second}))
 	a.waiting.freed()
 	expect.Same(t, "woken", m.Key, <-keys)
@@ -150,7 +146,7 @@ func TestLateUntil(t *testing.T) {
 		"its VM was seen":                {seen: vmOf(1)},
 		"it had one, and it was seen":    {asked: cloud.Existed, seen: vmOf(1)},
 	} {
-		a, m := &account{opened: noon, now: func() time.Time { return noon }}, plainMachine(t)
+		a, m := &account{opened: noon, now: func() time.Time { return noon }}, machines.VSphere("m")
 		m.Asked = c.asked
 		a.ledger.note(m, func(w *work) { w.Object = c.seen })
 		s := expect.Got(a.gather(t.Context(), m))(t)
@@ -178,7 +174,7 @@ func TestSaw(t *testing.T) {
 		"another's":        {cloud.Foreign, on, false, time.Time{}, time.Time{}, false},
 	} {
 		var a account
-		m, s := plainMachine(t), next.Survey{Now: noon}
+		m, s := machines.VSphere("m"), next.Survey{Now: noon}
 		a.ledger.note(m, func(w *work) { w.Idle, w.Made, w.ran = c.idle, noon, c.ran })
 		vm := seen.VM{
 			Ref: vmOf(1), Parent: "group-1", ID: seen.IDOf(m), Owner: m.Key.String(), ProviderID: m.ProviderID, Power: c.power,
@@ -196,7 +192,7 @@ func TestSaw(t *testing.T) {
 func TestStruck(t *testing.T) {
 	t.Parallel()
 	var l ledger
-	m := plainMachine(t)
+	m := machines.VSphere("m")
 	expect.Same(t, "wanted no more, first and then", []bool{true, false}, []bool{l.abandon(m), l.abandon(m)})
 	l.strike(m, "look", noon)
 	for at, want := range map[time.Time]bool{noon: true, noon.Add(keepGone - 1): true, noon.Add(keepGone): false} {
@@ -243,7 +239,7 @@ func TestSettled(t *testing.T) {
 		"another is under way": {destroyed, taskOf(2), next.Erase, false},
 	} {
 		var l ledger
-		m := plainMachine(t)
+		m := machines.VSphere("m")
 		l.note(m, func(w *work) { w.job, w.Object = next.Job{Act: next.Erase, Task: c.current}, vmOf(1) })
 		_ = l.settle(m, c.job, noon)
 		w := l.recall(m)
@@ -255,7 +251,7 @@ func TestSettled(t *testing.T) {
 // TestNewsOfTasks: a task that ends or leaves the list wakes its machine; of what is under way the list is made.
 func TestNewsOfTasks(t *testing.T) {
 	t.Parallel()
-	m := plainMachine(t)
+	m := machines.VSphere("m")
 	state := func(s types.TaskInfoState) []types.PropertyChange {
 		return []types.PropertyChange{{Name: "info.state", Val: s}}
 	}
@@ -273,7 +269,7 @@ func TestNewsOfTasks(t *testing.T) {
 	} {
 		var l ledger
 		l.begin(m, next.Job{Act: next.Destroy, Task: taskOf(1)})
-		l.note(machineOf(t, "idle", infrav1.WindowsMachineSpec{}), func(w *work) { w.job.Task = taskOf(2) })
+		l.note(machines.VSphere("idle"), func(w *work) { w.job.Task = taskOf(2) })
 		l.markWatched(clones.Tasks{taskOf(1): true})
 		expect.Same(t, name+": machines that are woken", c.wakes, len(l.update(c.news)))
 		expect.Same(t, name+": followed", c.watched, l.recall(m).job.Watched)
@@ -281,14 +277,6 @@ func TestNewsOfTasks(t *testing.T) {
 		l.markWatched(clones.Tasks{taskOf(3): true})
 		expect.Same(t, name+": followed when others are", false, l.recall(m).job.Watched)
 	}
-}
-
-// TestOthersAreNotOurs: a VM without a mark is no machine's.
-func TestOthersAreNotOurs(t *testing.T) {
-	t.Parallel()
-	i := fresh()
-	i.update(appeared("vm-1", types.ObjectUpdateKindEnter, map[string]any{"name": "x"}))
-	expect.Same(t, "machines' VMs", 0, len(i.byProviderID))
 }
 
 // TestWayOut: the way out is told where the place is not found, and nowhere else.

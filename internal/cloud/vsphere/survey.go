@@ -17,7 +17,7 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (next.Survey, err
 	a.ledger.use(m, a.now())
 	w := a.ledger.recall(m)
 	s := next.Survey{Memory: w.Memory, Now: a.now(), Asked: map[next.Act]int{}, Job: w.job, Ran: w.ran || m.Asked == cloud.Existed}
-	found := a.inventory.find(m, s.Memory.Object)
+	found := a.inventory.Find(m, s.Memory.Object)
 	if s.Job.UnderWay() {
 		if err := a.progress(ctx, &s.Job, found); err != nil {
 			return s, err
@@ -38,7 +38,7 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (next.Survey, err
 	}
 	s.Unasked = m.Asked == cloud.NeverAsked && w.clone.Value == "" && s.Memory.AnswerLost.IsZero() &&
 		s.Memory.Object.Value == ""
-	s.Synced, s.Free = a.inventory.isSynced(), s.VM == nil && a.inventory.lacks(m)
+	s.Synced, s.Free = a.inventory.IsSynced(), s.VM == nil && a.inventory.Lacks(m)
 	if m.Asked != cloud.Existed && s.Memory.Object.Value == "" && m.Asked != cloud.NeverAsked {
 		s.LateUntil = a.opened.Add(next.LateRequest)
 	}

@@ -101,25 +101,6 @@ func failedAtOnce(act next.Act, err error) next.Job {
 	return next.Job{Act: act, State: types.TaskInfoStateError, Fault: fault}
 }
 
-// overtaken reports whether a task failed because others have done its work, or are doing it: DRS switches on in a task of its
-// own.
-func overtaken(act next.Act, err error) bool {
-	switch act {
-	case next.Clone:
-		return session.Is[*types.DuplicateName](err)
-	case next.SwitchOn:
-		return session.Is[types.BaseTaskInProgress](err) || goneOrDone(err)
-	case next.Erase:
-		return session.Is[*types.ManagedObjectNotFound](err)
-	default:
-		return goneOrDone(err)
-	}
-}
-
-func goneOrDone(err error) bool {
-	return session.Is[*types.ManagedObjectNotFound](err) || session.Is[*types.InvalidPowerState](err)
-}
-
 // progress brings a job up to date. It asks the vCenter if neither the VM nor the watch shows that the job is done.
 func (a *account) progress(ctx context.Context, j *next.Job, found seen.Found) error {
 	switch {
@@ -135,7 +116,7 @@ func (a *account) progress(ctx context.Context, j *next.Job, found seen.Found) e
 // poll reads a task that is not watched. The vCenter forgets tasks that have ended; then only the VM shows the result.
 func (a *account) poll(ctx context.Context, j *next.Job) error {
 	found, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
-		return session.Read(ctx, c, session.Source{Object: j.Task}, "Task", taskPaths...)
+		return session.Read(ctx, c, session.Source{Object: j.Task}, "Task", next.TaskPaths...)
 	})
 	for path, value := range found[j.Task] {
 		j.Set(path, value)

@@ -11,19 +11,27 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
-// tasksClock gives an account a clock that the test moves on.
-func tasksClock(a *account) (later func(time.Duration)) {
+// tasksClock gives an account a clock that goes on, and that the test moves on.
+func tasksClock(a *account) (later func(time.Duration)) { return movedClock(a, time.Now) }
+
+// stoppedClock gives an account a clock that the test alone moves on: on a slow machine a pause must not end by itself.
+func stoppedClock(a *account) (later func(time.Duration)) {
+	began := time.Now()
+	return movedClock(a, func() time.Time { return began })
+}
+
+func movedClock(a *account, clock func() time.Time) (later func(time.Duration)) {
 	var moved atomic.Int64
-	a.now = func() time.Time { return time.Now().Add(time.Duration(moved.Load())) }
+	a.now = func() time.Time { return clock().Add(time.Duration(moved.Load())) }
 	return func(d time.Duration) { moved.Add(int64(d)) }
 }
 
@@ -158,7 +166,7 @@ func TestTasksSwitchedOn(t *testing.T) {
 	expect.Got(a.Ensure(t.Context(), m))(t)
 	expect.Same(t, "task", next.SwitchOn, a.ledger.recall(m).job.Act)
 	wait.Until(t, "the watch to tell of it", func() (any, bool) {
-		vm := a.inventory.seen(m).VM
+		vm := found(a, m).VM
 		return vm, vm != nil && vm.Started()
 	})
 	v.Count()
@@ -210,8 +218,7 @@ func TestTasksThatLeave(t *testing.T) {
 		return types.ManagedObjectReference{Type: "Task", Value: fmt.Sprint("task-", n)}
 	}
 	const many = 5000
-	spec := infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}
-	first := machineOf(t, "m0", spec)
+	first := machines.VSphere("m0")
 	for n := range many {
 		m := first
 		if n > 0 {

@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
@@ -70,7 +71,9 @@ func gathersAsMade(a *account) *account {
 
 func (s *stage) machine(name string) cloud.Machine {
 	s.t.Helper()
-	return machineOf(s.t, name, s.spec())
+	m := machines.VSphere(name)
+	m.Spec = s.spec()
+	return m
 }
 
 // sum of the calls of some methods, or of all.

@@ -1,18 +1,16 @@
 package vsphere
 
 import (
-	"cmp"
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inventory"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -81,17 +79,26 @@ func (v *taskView) list(ctx context.Context, wanted clones.Tasks) bool {
 	if len(change.Add) == 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
-	defer cancel()
-	answer, err := methods.ModifyListView(ctx, v.client, &change)
+	unknown, err := modify(ctx, v.client, change)
 	if err != nil {
 		return false
 	}
-	for _, t := range answer.Returnval { // the vCenter no longer knows these
+	for _, t := range unknown {
 		delete(wanted, t)
 	}
 	v.tasks = wanted
 	return true
+}
+
+// modify changes a list, and returns what the vCenter no longer knows of what was to be added.
+func modify(ctx context.Context, c *vim25.Client, change types.ModifyListView) ([]types.ManagedObjectReference, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
+	defer cancel()
+	answer, err := methods.ModifyListView(ctx, c, &change)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Returnval, nil
 }
 
 func difference(tasks, excluded clones.Tasks) (rest []types.ManagedObjectReference) {
@@ -115,11 +122,11 @@ type guestView struct {
 func (g *guestView) keep(ctx context.Context, a *account) {
 	for {
 		select {
-		case <-a.inventory.guests.added:
+		case <-a.inventory.Added():
 		case <-ctx.Done():
 			return
 		}
-		_ = g.list(ctx, &a.inventory) // a VM that is not listed is looked up by a call until the next try, which list asks for
+		_ = g.list(ctx, &a.inventory) // a VM that is not listed is looked up by a call until the next try
 		select {
 		case <-a.gathered():
 		case <-ctx.Done():
@@ -128,116 +135,9 @@ func (g *guestView) keep(ctx context.Context, a *account) {
 	}
 }
 
-// list adds our VMs to the list, with one request, when there is one that is not in it. Those that are not ours any more go with
-// the same request.
-func (g *guestView) list(ctx context.Context, i *inventory) error {
-	change := types.ModifyListView{This: g.ref}
-	change.Add, change.Remove = i.unlisted()
-	if len(change.Add) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, session.CallTimeout)
-	defer cancel()
-	answer, err := methods.ModifyListView(ctx, g.client, &change)
-	if err != nil {
-		i.notListed(change.Add)
-		i.guests.wake()
-		return err
-	}
-	i.notListed(answer.Returnval) // the vCenter no longer knows these
-	return nil
-}
-
-// guests holds the VMs in the list.
-type guests struct {
-	listed map[types.ManagedObjectReference]bool
-	added  chan struct{} // there may be a VM to list
-}
-
-func (g *guests) begin() {
-	g.listed = map[types.ManagedObjectReference]bool{}
-	if g.added == nil {
-		g.added = make(chan struct{}, 1)
-	}
-}
-
-func (g *guests) wake() {
-	select {
-	case g.added <- struct{}{}:
-	default: // the goroutine has yet to look
-	}
-}
-
-// unlisted returns the VMs to add to the list and, if there is one, those to take off it. They count as listed from now on: a VM
-// that leaves meanwhile does not.
-func (i *inventory) unlisted() (add, remove []types.ManagedObjectReference) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for ref, s := range i.vms {
-		if isOurs(s) && !i.guests.listed[ref] {
-			add = append(add, ref)
-		}
-	}
-	if len(add) == 0 {
-		return nil, nil
-	}
-	// A watch that begins again, because a page was too large, shall find the page where it was.
-	slices.SortFunc(add, func(a, b types.ManagedObjectReference) int { return cmp.Compare(a.Value, b.Value) })
-	for ref := range i.guests.listed {
-		if s := i.vms[ref]; s == nil || !isOurs(s) {
-			remove = append(remove, ref)
-			delete(i.guests.listed, ref)
-		}
-	}
-	for _, ref := range add {
-		i.guests.listed[ref] = true
-	}
-	return add, remove
-}
-
-func (i *inventory) notListed(refs []types.ManagedObjectReference) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, ref := range refs {
-		delete(i.guests.listed, vmRef(ref.Value))
-	}
-}
-
-// awaitsGuests reports whether a VM is listed without a report of its guest.
-func (i *inventory) awaitsGuests() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for ref := range i.guests.listed {
-		if s := i.vms[ref]; s != nil && !s.Guest {
-			return true
-		}
-	}
-	return false
-}
-
-// updateGuest applies a change of a property that is watched of our VMs only, and returns the keys of the machines that it
-// concerns.
-func (i *inventory) updateGuest(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.Key {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if u.Kind == types.ObjectUpdateKindLeave {
-		delete(i.guests.listed, vmRef(u.Obj.Value))
-	}
-	if i.vms[vmRef(u.Obj.Value)] == nil {
-		return nil
-	}
-	s := i.take(u.Obj)
-	old := *s
-	if u.Kind != types.ObjectUpdateKindModify {
-		s.Guest, s.Came = u.Kind == types.ObjectUpdateKindEnter, time.Time{}
-		s.Address, s.NICs, s.Report, s.Withheld, s.UserData = "", nil, "", 0, false
-	}
-	keys := change(old, s, u, byRecord)
-	if !i.keep(s) && !s.Partial {
-		i.missing.vms++
-	}
-	if !s.Guest {
-		return nil
-	}
-	return keys
+// list adds our VMs to the list, and takes those off it that are not ours any more.
+func (g *guestView) list(ctx context.Context, i *inventory.Inventory) error {
+	return i.List(func(add, remove []types.ManagedObjectReference) ([]types.ManagedObjectReference, error) {
+		return modify(ctx, g.client, types.ModifyListView{This: g.ref, Add: add, Remove: remove})
+	})
 }

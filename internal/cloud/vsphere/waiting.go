@@ -1,30 +1,12 @@
 package vsphere
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
-
-// inTurn pursues a goal from memory, or in one of the places that callers share. Early callers are queued and woken when it is
-// time.
-func (a *account) inTurn(ctx context.Context, m cloud.Machine, want next.Goal) (cloud.VM, error) {
-	a.folders.note(m.Spec.VSphere)
-	if err := a.waiting.await(m, a.now()); err != nil {
-		return cloud.VM{}, err
-	}
-	if err := a.session.Verify(m.Server); err != nil {
-		return cloud.VM{}, err
-	}
-	ctx, leave := a.session.Visit(session.Expect(ctx, m.Server))
-	defer leave()
-	vm, err := a.pursue(ctx, m, want)
-	return vm, a.waiting.note(m.Key, err)
-}
 
 // firstSnapshot is how long a machine waits for the list of all VMs before it looks for its own by a call.
 const firstSnapshot = time.Minute

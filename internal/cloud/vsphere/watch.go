@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inventory"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -18,11 +19,14 @@ const (
 	// maxWait is how long the vCenter waits before it answers that nothing has changed. It is well below the half hour
 	// after which an idle session ends.
 	maxWait = 3 * time.Minute
-
-	// guestsTime is how long the vCenter may take to report what our guests report, before the account counts as up to date.
-	// A VM of whose guest nothing is known by then is looked up by a call.
-	guestsTime = 10 * time.Second
 )
+
+// readAgain is how long a watch lasts before all is read again because there is room for what was left out. A guest must not make
+// the list of all VMs be read without pause, by reports that grow and shrink.
+const readAgain = 10 * time.Minute
+
+// errRoomAgain is why the watch begins again.
+var errRoomAgain = errors.New("there is room for what was left out")
 
 // Watch keeps the inventory and the state of our tasks up to date, and sends the keys of the machines that changed.
 func (a *account) Watch(ctx context.Context, changed func(...cloud.Key)) error {
@@ -45,7 +49,7 @@ func (a *account) keepWatching(ctx context.Context, changed func(...cloud.Key)) 
 		woken := a.waiting.finish(false)
 		broken := a.session.Broken()
 		if broken || errors.Is(err, cloud.ErrOtherServer) {
-			woken = slices.Concat(woken, a.inventory.machines(), a.ledger.machines())
+			woken = slices.Concat(woken, a.inventory.Machines(), a.ledger.machines())
 		}
 		changed(woken...)
 		switch {
@@ -73,9 +77,9 @@ func (a *account) watchPages(ctx context.Context, changed func(...cloud.Key)) (e
 // watch wakes no machine until it has seen all VMs, because each would have to look for its own by a call. It returns the number
 // of changes that it has read.
 func (a *account) watch(ctx context.Context, changed func(...cloud.Key), paging *pages) (read int, err error) {
-	keys := a.inventory.begin()
+	keys := a.inventory.Begin()
 	a.waiting.begin(a.now(), changed)
-	defer a.inventory.lose()
+	defer a.inventory.Lose()
 	defer a.clones.Followed(nil)
 	defer a.ledger.doubt()
 	w, err := a.newWatcher(ctx)
@@ -83,7 +87,7 @@ func (a *account) watch(ctx context.Context, changed func(...cloud.Key), paging 
 		return 0, err
 	}
 	if w.folderAdded != nil {
-		a.inventory.partly()
+		a.inventory.Partly()
 	}
 	defer a.view.Store(nil)
 	a.view.Store(w.tasks)
@@ -101,7 +105,7 @@ func (a *account) watch(ctx context.Context, changed func(...cloud.Key), paging 
 	if err := a.readAll(ctx, w, paging, pace); err != nil {
 		return w.read, a.cut(ctx, err)
 	}
-	changed(slices.Concat(keys, a.inventory.complete(), a.ledger.machines(), a.waiting.finish(true))...)
+	changed(slices.Concat(keys, a.inventory.Complete(), a.ledger.machines(), a.waiting.finish(true))...)
 	kept.Go(func() { w.guests.keep(following, a) })
 	return w.read, a.cut(ctx, a.readChanges(ctx, w, changed, pace))
 }
@@ -117,9 +121,10 @@ func (a *account) readAll(ctx context.Context, w *watcher, paging *pages, pace p
 	if err == nil {
 		err = w.guests.list(ctx, &a.inventory)
 	}
-	for end := time.Now().Add(guestsTime); err == nil && (w.truncated || a.inventory.awaitsGuests() && time.Now().Before(end)); {
+	end := time.Now().Add(inventory.GuestsTime)
+	for err == nil && (w.truncated || a.inventory.AwaitsGuests() && time.Now().Before(end)) {
 		if err = pace.limiter(w.truncated).Wait(ctx); err == nil {
-			err = a.readPage(ctx, w, paging.sizeAt(w.read), guestsTime)
+			err = a.readPage(ctx, w, paging.sizeAt(w.read), inventory.GuestsTime)
 		}
 	}
 	return err
@@ -154,7 +159,7 @@ func (a *account) readChanges(ctx context.Context, w *watcher, changed func(...c
 		if !w.truncated {
 			page = min(4*page, maxPage)
 		}
-		if a.now().Sub(begun) >= readAgain && a.inventory.hasRoomAgain() {
+		if a.now().Sub(begun) >= readAgain && a.inventory.HasRoomAgain() {
 			return errRoomAgain
 		}
 	}
@@ -193,9 +198,9 @@ func (a *account) apply(w *watcher, set *types.UpdateSet) []cloud.Key {
 func (a *account) applyVM(o types.ObjectUpdate, guest bool) []cloud.Key {
 	byRecord := a.ledger.ownersOf(o.Obj)
 	if guest {
-		return a.inventory.updateGuest(o, byRecord...)
+		return a.inventory.UpdateGuest(o, byRecord...)
 	}
-	changed := a.inventory.update(o, byRecord...)
+	changed := a.inventory.Update(o, byRecord...)
 	if o.Kind == types.ObjectUpdateKindLeave && a.ledger.destroys(o.Obj) {
 		return nil
 	}

@@ -179,7 +179,7 @@ func TestReconnectWakesOnce(t *testing.T) {
 	held := v.HoldMethod("WaitForUpdatesEx")
 	t.Cleanup(held.Release)
 	v.CloseClientConnections()
-	wait.Until(t, "the new wait", func() (any, bool) { now, _ := held.Now(); return now, now >= 1 && !a.inventory.isSynced() })
+	wait.Until(t, "the new wait", func() (any, bool) { now, _ := held.Now(); return now, now >= 1 && !a.inventory.IsSynced() })
 	for _, m := range machines {
 		expect.Same(t, "keys", 1, w.times(m.Key))
 	}
@@ -193,15 +193,14 @@ func TestSnapshotIsLate(t *testing.T) {
 	v := newStage(t)
 	m := machinesOf(t, v, 1)[0]
 	a := v.account()
-	var later atomic.Int64
-	a.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	later := tasksClock(a)
 	held := v.HoldMethod("WaitForUpdatesEx")
 	t.Cleanup(held.Release)
 	watchOn(t, a)
 	wait.Until(t, "the wait for all VMs", func() (any, bool) { now, _ := held.Now(); return now, now == 1 })
 	_, err := a.Observe(t.Context(), m)
 	wantLater(t, err)
-	later.Store(int64(firstSnapshot))
+	later(firstSnapshot)
 	vm := expect.Got(a.Observe(t.Context(), m))(t)
 	expect.Same(t, "state", cloud.Running, vm.State)
 }
@@ -269,10 +268,10 @@ func TestLimitedUser(t *testing.T) {
 	}
 	w.awaitTimes(t, machines, 1)
 	wait.Until(t, "the inventory", func() (any, bool) {
-		n := len(a.inventory.machines())
-		return n, n == len(machines) && a.inventory.isSynced()
+		n := len(a.inventory.Machines())
+		return n, n == len(machines) && a.inventory.IsSynced()
 	})
-	if a.inventory.lacks(v.machine("elsewhere")) {
+	if a.inventory.Lacks(v.machine("elsewhere")) {
 		t.Error("what is not in these folders counts as gone")
 	}
 	v.Count()

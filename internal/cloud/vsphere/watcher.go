@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
@@ -59,6 +60,49 @@ func (a *account) newWatcher(ctx context.Context) (w *watcher, err error) {
 	return w, err
 }
 
+// addFolders adds the VMs in the folders that specs have named, once there is one. If the account may see none of them, it
+// returns the cause with which it was called.
+func (a *account) addFolders(ctx context.Context, w *watcher, cause error) error {
+	specs, added := a.folders.list()
+	for len(specs) == 0 {
+		select {
+		case <-ctx.Done():
+			return cause
+		case <-added:
+			specs, added = a.folders.list()
+		}
+	}
+	w.folderAdded = added
+	for _, spec := range specs {
+		folder, err := a.places.FindFolder(ctx, spec)
+		if err == nil {
+			err = w.addView(ctx, folder)
+		}
+		if a.session.Broken() {
+			return err
+		}
+	}
+	if len(w.views) == 0 {
+		return cause
+	}
+	return nil
+}
+
+// untilMore returns a context that ends when a machine names another folder than those that are watched.
+func (w *watcher) untilMore(ctx context.Context) (context.Context, func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	if w.folderAdded != nil {
+		go func() {
+			select {
+			case <-w.folderAdded:
+				end(errMoreFolders)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() { end(nil) }
+}
+
 // addLists adds the lists of tasks and of our VMs, which are empty yet.
 func (w *watcher) addLists(ctx context.Context) error {
 	manager := *w.client.ServiceContent.ViewManager
@@ -67,7 +111,7 @@ func (w *watcher) addLists(ctx context.Context) error {
 		return err
 	}
 	w.tasks = &taskView{client: w.client, ref: made.Returnval, added: make(chan struct{}, 1)}
-	if _, err := w.filter(ctx, w.tasks.ref, "Task", taskPaths); err != nil {
+	if _, err := w.filter(ctx, w.tasks.ref, "Task", next.TaskPaths); err != nil {
 		return err
 	}
 	if made, err = methods.CreateListView(ctx, w.client, &types.CreateListView{This: manager}); err != nil {
@@ -84,7 +128,7 @@ func (w *watcher) addView(ctx context.Context, container types.ManagedObjectRefe
 		This: *w.client.ServiceContent.ViewManager, Container: container, Type: []string{"VirtualMachine"}, Recursive: true,
 	})
 	if err != nil {
-		w.refused = session.Is[types.BaseNoPermission](err) && !session.Is[*types.NotAuthenticated](err)
+		w.refused = session.Hidden(err)
 		return err
 	}
 	w.views = append(w.views, made.Returnval)

@@ -12,12 +12,13 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 // TestNextEverywhere tries each combination of facts: what comes next has a row, and is safe.
 func TestNextEverywhere(t *testing.T) {
 	t.Parallel()
-	m := plainMachine()
+	m := machines.VSphere("m")
 	inRows, come := map[string]bool{}, map[string]bool{}
 	for _, r := range rows {
 		for _, want := range r.goals {

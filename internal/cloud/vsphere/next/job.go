@@ -41,7 +41,10 @@ func (j Job) Err() error {
 	return task.Error{LocalizedMethodFault: j.Fault}
 }
 
-// Set sets one property.
+// TaskPaths are the properties of a task that are read and watched.
+var TaskPaths = []string{"info.state", "info.error"}
+
+// Set sets one of them.
 func (j *Job) Set(path string, value any) {
 	switch path {
 	case "info.state":

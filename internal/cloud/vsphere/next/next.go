@@ -217,7 +217,7 @@ func toHold(m cloud.Machine, s Survey) Step {
 	case s.Whose == cloud.Foreign && s.kept():
 		return fail(WayOut(usedAgain(m, s.VM)))
 	case s.Whose == cloud.Foreign && (s.Ran || s.Memory.Object.Value != ""):
-		return fail(WayOut(InItsPlace(m, s.VM)))
+		return fail(WayOut(inItsPlace(m, s.VM)))
 	}
 	return fail(cloud.ErrNotFound)
 }

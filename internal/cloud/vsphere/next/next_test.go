@@ -9,6 +9,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 // fact is something that a survey may hold.
@@ -48,7 +49,7 @@ func findsVM(power types.VirtualMachinePowerState) fact {
 	return func(s *Survey) {
 		finds(cloud.Ours)(s)
 		s.VM = &seen.VM{
-			Ref: theVM, ID: "id", Owner: "default/m", ProviderID: "vsphere://9bfb9768-d7d1-588a-8ad0-5807cbbbfeb9", Power: power,
+			Ref: theVM, ID: "id", Owner: "default/m", ProviderID: machines.VSphere("m").ProviderID, Power: power,
 			Connection: types.VirtualMachineConnectionStateConnected,
 		}
 		s.Ran = s.VM.Started()
@@ -316,7 +317,7 @@ var rows = []struct {
 }
 
 func TestNext(t *testing.T) {
-	m := plainMachine()
+	m := machines.VSphere("m")
 	for _, r := range rows {
 		for _, want := range r.goals {
 			t.Run(fmt.Sprintf("%s, wanted: %s", r.name, want), func(t *testing.T) {
@@ -327,7 +328,7 @@ func TestNext(t *testing.T) {
 		}
 	}
 	t.Run("a spec of another cloud", func(t *testing.T) {
-		m := plainMachine()
+		m := machines.VSphere("m")
 		m.Spec.VSphere = nil
 		says := map[Goal]string{
 			Report: "fail: SpecInvalid", Running: "fail: SpecInvalid", Erased: "fail: SpecInvalid", Gone: "not found",

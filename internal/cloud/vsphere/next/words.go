@@ -69,8 +69,8 @@ func usedAgain(m cloud.Machine, vm *seen.VM) *cloud.Error {
 		cloud.Clean(vm.Ref.Value, seen.MaxReference), seen.IDOf(m))
 }
 
-// InItsPlace is why it is not known that a VM is gone while its name is taken.
-func InItsPlace(m cloud.Machine, vm *seen.VM) *cloud.Error {
+// inItsPlace is why it is not known that a VM is gone while its name is taken.
+func inItsPlace(m cloud.Machine, vm *seen.VM) *cloud.Error {
 	marks := fmt.Sprintf("give it the instance UUID %s, %s=%s and %s=%s if it is the machine's VM, or ",
 		seen.IDOf(m), seen.MarkOwner, m.Key, seen.MarkProviderID, m.ProviderID)
 	if vm.Unlike(m) || vm.Ref.Type != "VirtualMachine" {

@@ -11,6 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 // TestJobs: what is known of a task by its state and its fault.
@@ -40,14 +41,14 @@ func TestSeenByTheWatch(t *testing.T) {
 	t.Parallel()
 	s := has(findsVM(types.VirtualMachinePowerStatePoweredOff), ran(true))
 	s.Asked[Look] = 0
-	expect.Same(t, "next", "start: destroying vm-1", outcome(Decide(plainMachine(), s, Gone)))
+	expect.Same(t, "next", "start: destroying vm-1", outcome(Decide(machines.VSphere("m"), s, Gone)))
 }
 
 // TestNotProved: a VM at the machine's reference that has neither its id nor a mark may be another tenant's. So the sentence has
 // no name and no id of it, and nobody is asked to give it the machine's id.
 func TestNotProved(t *testing.T) {
 	t.Parallel()
-	m, ref := plainMachine(), types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-4711"}
+	m, ref := machines.VSphere("m"), types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-4711"}
 	const name, another, set = "payroll", "50112233-4455-6677-8899-aabbccddeeff", "set its instance UUID to "
 	owner, providerID := m.Key.String(), m.ProviderID
 	for what, c := range map[string]struct {
@@ -102,10 +103,21 @@ func TestShown(t *testing.T) {
 	}
 }
 
-func plainMachine() cloud.Machine {
-	return cloud.Machine{
-		Identity: cloud.Identity{Name: "m", ProviderID: seen.Scheme + "9bfb9768-d7d1-588a-8ad0-5807cbbbfeb9"},
-		Key:      cloud.Key{Namespace: "default", Name: "m"},
-		Spec:     infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
+// TestInItsPlace: what has the name of a machine that had a VM is to be marked as its VM only if it can be that.
+func TestInItsPlace(t *testing.T) {
+	t.Parallel()
+	m := machines.VSphere("m")
+	for name, c := range map[string]struct {
+		there seen.VM
+		marks bool
+	}{
+		"no marks":        {seen.VM{Ref: theVM, ID: "x"}, true},
+		"another machine": {seen.VM{Ref: theVM, ID: "x", Owner: "secret/other", ProviderID: "x"}, false},
+		"a folder":        {seen.VM{Ref: types.ManagedObjectReference{Type: "Folder", Value: "group-v1"}}, false},
+	} {
+		text := inItsPlace(m, &c.there).Error()
+		expect.Same(t, name, []bool{c.marks, true, false}, []bool{
+			strings.Contains(text, seen.MarkOwner+"="), strings.Contains(text, "UUID "+seen.IDOf(m)), strings.Contains(text, "secret/"),
+		})
 	}
 }

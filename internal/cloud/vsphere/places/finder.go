@@ -88,6 +88,5 @@ func (l *listing) RoundTrip(ctx context.Context, request, response soap.HasFault
 
 // unseen reports whether an object does not exist, or not for the account; or the vCenter is older than a property of NSX.
 func unseen(err error) bool {
-	return session.Is[types.BaseNoPermission](err) && !session.Is[*types.NotAuthenticated](err) ||
-		session.Is[*types.ManagedObjectNotFound](err) || session.Is[*types.InvalidProperty](err)
+	return session.Hidden(err) || session.Is[*types.ManagedObjectNotFound](err) || session.Is[*types.InvalidProperty](err)
 }

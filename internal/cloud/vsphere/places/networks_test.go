@@ -2,7 +2,6 @@ package places
 
 import (
 	"testing"
-	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -157,8 +156,7 @@ func TestCallsOfNetworks(t *testing.T) {
 func TestMisspeltPlaceIsSearchedOnce(t *testing.T) {
 	v := vcenter.New(t)
 	places := In(open(t, v))
-	now := places.now()
-	places.now = func() time.Time { return now }
+	now := clockOf(places)
 	spec := good()
 	spec.Image.Template = "windows-2220"
 	try := func() (calls int) {
@@ -177,7 +175,7 @@ func TestMisspeltPlaceIsSearchedOnce(t *testing.T) {
 	if again := try(); again != 0 {
 		t.Errorf("a hundred machines make %d calls at once again, want 0", again)
 	}
-	now = now.Add(keepAbsent)
+	now.Step(keepAbsent)
 	second := try()
 	t.Logf("calls of a hundred machines: %d at first, %d at the next try", first, second)
 	if first > 9 || second > 5 {
@@ -186,6 +184,6 @@ func TestMisspeltPlaceIsSearchedOnce(t *testing.T) {
 	// The place is corrected in the vCenter.
 	o := v.Owner(t)
 	o.Call(o.Template().Reference(), spec.Image.Template)
-	now = now.Add(keepAbsent)
+	now.Step(keepAbsent)
 	expect.Got(places.Find(t.Context(), spec))(t)
 }

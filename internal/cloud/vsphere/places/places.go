@@ -17,10 +17,10 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
@@ -29,7 +29,6 @@ import (
 // Places remembers where the VMs of a spec go.
 type Places struct {
 	session *session.Session
-	now     func() time.Time
 
 	placements  memory[Placement]
 	homes       memory[home]
@@ -38,9 +37,12 @@ type Places struct {
 
 // In returns the places of the vCenter that a session is with.
 func In(s *session.Session) *Places {
-	p := &Places{session: s, now: time.Now}
-	p.placements.enter, p.homes.enter, p.datacenters.enter = s.Enter, s.Enter, s.Enter
-	return p
+	return &Places{
+		session:     s,
+		placements:  memory[Placement]{enter: s.Enter, answers: cache.NewExpiring()},
+		homes:       memory[home]{enter: s.Enter, answers: cache.NewExpiring()},
+		datacenters: memory[datacenter]{enter: s.Enter, answers: cache.NewExpiring()},
+	}
 }
 
 // Placement is where a VM is made and from which template, in references of the vCenter.
@@ -71,7 +73,7 @@ type Adapter interface {
 
 // Find returns the placement of a spec.
 func (p *Places) Find(ctx context.Context, spec infrav1.VSphereVM) (Placement, error) {
-	placement, err := p.placements.ask(ctx, p.now, keyOf(spec), func(ctx context.Context) (Placement, error) {
+	placement, err := p.placements.ask(ctx, keyOf(spec), func(ctx context.Context) (Placement, error) {
 		return p.locate(ctx, spec)
 	})
 	placement.Adapters = copies(placement.Adapters)
@@ -85,7 +87,7 @@ func (p *Places) FindFolder(ctx context.Context, spec infrav1.VSphereVM) (types.
 }
 
 func (p *Places) home(ctx context.Context, spec infrav1.VSphereVM) (home, error) {
-	return p.homes.ask(ctx, p.now, folderKey(spec), func(ctx context.Context) (home, error) {
+	return p.homes.ask(ctx, folderKey(spec), func(ctx context.Context) (home, error) {
 		in, err := p.datacenter(ctx, spec.Datacenter)
 		if err != nil {
 			return home{}, err
@@ -103,7 +105,7 @@ func (p *Places) FindDatacenter(ctx context.Context, spec infrav1.VSphereVM) (ty
 }
 
 func (p *Places) datacenter(ctx context.Context, name string) (datacenter, error) {
-	return p.datacenters.ask(ctx, p.now, name, func(ctx context.Context) (datacenter, error) {
+	return p.datacenters.ask(ctx, name, func(ctx context.Context) (datacenter, error) {
 		return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (datacenter, error) {
 			return findDatacenter(ctx, c, name)
 		})
@@ -111,27 +113,27 @@ func (p *Places) datacenter(ctx context.Context, name string) (datacenter, error
 }
 
 // locate finds all places that a spec names.
-func (p *Places) locate(ctx context.Context, spec infrav1.VSphereVM) (placement Placement, err error) {
+func (p *Places) locate(ctx context.Context, spec infrav1.VSphereVM) (Placement, error) {
 	in, err := p.datacenter(ctx, spec.Datacenter)
 	if err != nil {
-		return placement, err
+		return Placement{}, err
 	}
 	found, err := p.home(ctx, spec)
 	if err = cmp.Or(err, found.refused); err != nil {
-		return placement, err
+		return Placement{}, err
 	}
-	placement.Folder = found.ref
 	return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (Placement, error) {
-		located := placement
-		return located, atlas{c, in}.locate(ctx, spec, &located)
+		placement := Placement{Folder: found.ref}
+		err := atlas{c, in}.locate(ctx, spec, &placement)
+		return placement, err
 	})
 }
 
 // Forget has the places of a spec looked up again for its next VM.
 func (p *Places) Forget(spec infrav1.VSphereVM) {
-	p.placements.forget(keyOf(spec))
-	p.homes.forget(folderKey(spec))
-	p.datacenters.forget(spec.Datacenter)
+	p.placements.answers.Delete(keyOf(spec))
+	p.homes.answers.Delete(folderKey(spec))
+	p.datacenters.answers.Delete(spec.Datacenter)
 }
 
 // copies returns copies of adapters, each of the same kind.

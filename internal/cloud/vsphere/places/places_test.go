@@ -9,6 +9,8 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -122,10 +124,20 @@ func networks(names ...string) (all []infrav1.VSphereNetworkInterface) {
 	return all
 }
 
+// clockOf gives places that were not asked yet a clock that the test moves on.
+func clockOf(p *Places) *clocktesting.FakeClock {
+	now := clocktesting.NewFakeClock(time.Now())
+	for _, answers := range []**cache.Expiring{&p.placements.answers, &p.homes.answers, &p.datacenters.answers} {
+		*answers = cache.NewExpiringWithClock(now)
+	}
+	return now
+}
+
 // TestPlacesAreRemembered: the machines of a pool ask once.
 func TestPlacesAreRemembered(t *testing.T) {
 	v := vcenter.New(t)
 	places := In(open(t, v))
+	now := clockOf(places)
 	find := func() int {
 		v.Count()
 		expect.Got(places.Find(t.Context(), good()))(t)
@@ -136,8 +148,7 @@ func TestPlacesAreRemembered(t *testing.T) {
 	if first, again := find(), find(); first == 0 || again != 0 {
 		t.Errorf("%d methods called and then %d, want some and none", first, again)
 	}
-	now := time.Now()
-	places.now = func() time.Time { return now.Add(keepPlaces) }
+	now.Step(keepPlaces)
 	if find() == 0 {
 		t.Error("the places are never looked up again")
 	}

@@ -14,16 +14,18 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 func TestCloneSpec(t *testing.T) {
 	ref := func(kind string) types.ManagedObjectReference {
 		return types.ManagedObjectReference{Type: kind, Value: "1"}
 	}
-	m := machineWith(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
+	m := machines.VSphere("m")
+	m.Spec.VSphere.CPUs, m.Spec.VSphere.MemoryMiB = 4, 8192
 	m.Cluster = cloud.ClusterMark{Name: "c", UID: "1-2-3"}
 	at := places.Placement{Template: ref("VirtualMachine"), Folder: ref("Folder"), Pool: ref("ResourcePool")}
-	got, err := CloneSpec(m, hi, at)
+	got, err := CloneSpec(m, machines.Hello, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +36,14 @@ func TestCloneSpec(t *testing.T) {
 		Config: &types.VirtualMachineConfigSpec{
 			Uuid: seen.IDOf(m), InstanceUuid: seen.IDOf(m), NumCPUs: 4, MemoryMB: 8192,
 			ExtraConfig: []types.BaseOptionValue{
-				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(hi)},
+				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(machines.Hello)},
 				&types.OptionValue{Key: "guestinfo.userdata.encoding", Value: "gzip+base64"},
 				&types.OptionValue{Key: "guestinfo.metadata", Value: base64.StdEncoding.EncodeToString([]byte(metadata))},
 				&types.OptionValue{Key: "guestinfo.metadata.encoding", Value: "base64"},
 				&types.OptionValue{Key: "capwin.owner", Value: "default/m"},
 				&types.OptionValue{Key: "capwin.providerID", Value: m.ProviderID},
 				&types.OptionValue{Key: "capwin.cluster", Value: "c/1-2-3"},
-				&types.OptionValue{Key: "capwin.userDataDigest", Value: cloud.DigestOf(m.ProviderID, hi)},
+				&types.OptionValue{Key: "capwin.userDataDigest", Value: cloud.DigestOf(m.ProviderID, machines.Hello)},
 				&types.OptionValue{Key: "capwin.userData", Value: "given"},
 				&types.OptionValue{Key: "guestinfo.capwin.report", Value: ""},
 				&types.OptionValue{Key: "disk.EnableUUID", Value: "TRUE"},
@@ -56,7 +58,7 @@ func TestCloneSpec(t *testing.T) {
 		store := ref("Datastore")
 		at := at
 		at.Datastore = &store
-		got, err := CloneSpec(m, hi, at)
+		got, err := CloneSpec(m, machines.Hello, at)
 		if err != nil || got.Location.Datastore == nil || got.Config.DeviceChange != nil {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
@@ -64,7 +66,7 @@ func TestCloneSpec(t *testing.T) {
 	t.Run("of an OVA", func(t *testing.T) {
 		at := at
 		at.VAppConfig = new(true)
-		got, err := CloneSpec(m, hi, at)
+		got, err := CloneSpec(m, machines.Hello, at)
 		if err != nil || got.Config.VAppConfigRemoved == nil || !*got.Config.VAppConfigRemoved {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
@@ -73,8 +75,9 @@ func TestCloneSpec(t *testing.T) {
 		"": nil, infrav1.NestedVirtualizationEnabled: new(true), infrav1.NestedVirtualizationDisabled: new(false),
 	} {
 		t.Run("nested virtualization "+string(wanted), func(t *testing.T) {
-			m := machineWith(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{NestedVirtualization: wanted}})
-			got, err := CloneSpec(m, hi, at)
+			m := machines.VSphere("m")
+			m.Spec.VSphere.NestedVirtualization = wanted
+			got, err := CloneSpec(m, machines.Hello, at)
 			if diff := cmp.Diff(want, got.Config.NestedHVEnabled); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
@@ -91,7 +94,7 @@ func TestCloneSpec(t *testing.T) {
 // TestLastUserData: as much as a guest can read is given to it, and no more.
 func TestLastUserData(t *testing.T) {
 	t.Parallel()
-	m := machineWith(infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	data := make(cloud.UserData, MaxUserData)
 	_, _ = rand.Read(data)
 	most := MaxUserData / 4 * 3
@@ -135,9 +138,9 @@ func TestCoresPerSocket(t *testing.T) {
 // What is shown offline is what a VM gets.
 func TestMetadataIsThatOfTheClone(t *testing.T) {
 	t.Parallel()
-	m := machineWith(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	m := machines.VSphere("m")
 	want := Metadata(m)
-	options, err := guestinfo(m, hi)
+	options, err := guestinfo(m, machines.Hello)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,12 +154,3 @@ func TestMetadataIsThatOfTheClone(t *testing.T) {
 	}
 	t.Error("a VM gets no metadata")
 }
-
-func machineWith(spec infrav1.WindowsMachineSpec) cloud.Machine {
-	return cloud.Machine{
-		Identity: cloud.Identity{Name: "m", ProviderID: seen.Scheme + "9bfb9768-d7d1-588a-8ad0-5807cbbbfeb9"},
-		Key:      cloud.Key{Namespace: "default", Name: "m"}, Spec: spec,
-	}
-}
-
-var hi = cloud.UserData("#ps1\nhello")

@@ -156,15 +156,16 @@ func addressesOf(nics any) (addresses []string) {
 }
 
 func option(value any) string {
-	o, ok := value.(types.BaseOptionValue)
-	if v, plain := value.(types.OptionValue); plain {
-		o, ok = &v, true
+	switch o := value.(type) {
+	case types.OptionValue:
+		text, _ := o.Value.(string)
+		return text
+	case *types.OptionValue:
+		if o != nil {
+			return option(*o)
+		}
 	}
-	if !ok || o.GetOptionValue() == nil {
-		return ""
-	}
-	text, _ := o.GetOptionValue().Value.(string)
-	return text
+	return ""
 }
 
 // PoweredOff reports whether the VM is switched off.

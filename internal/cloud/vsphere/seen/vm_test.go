@@ -9,8 +9,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 func TestDescribe(t *testing.T) {
@@ -90,7 +92,7 @@ func TestUnaddressed(t *testing.T) {
 }
 
 func TestBelongsTo(t *testing.T) {
-	m := plainMachine()
+	m := machines.VSphere("m")
 	ours := VM{Name: m.Name, ID: IDOf(m), Owner: "default/m", ProviderID: m.ProviderID}
 	for name, c := range map[string]struct {
 		change func(*VM)
@@ -184,4 +186,12 @@ func TestOption(t *testing.T) {
 	} {
 		expect.Same(t, name, c.want, option(c.value))
 	}
+}
+
+func markedAs(value string) types.OptionValue { return types.OptionValue{Value: value} }
+
+// TestReportKey: what a node reports is read where it writes.
+func TestReportKey(t *testing.T) {
+	t.Parallel()
+	expect.Same(t, "where a node reports", bootstrap.GuestInfoReportKey, ReportKey)
 }

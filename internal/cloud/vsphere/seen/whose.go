@@ -3,11 +3,18 @@ package seen
 import (
 	"strings"
 
+	"github.com/vmware/govmomi/vim25/types"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // IDOf returns the UUID of a machine's VM.
 func IDOf(m cloud.Machine) string { return strings.TrimPrefix(m.ProviderID, Scheme) }
+
+// RefOf returns the reference to a VM. That of an answer may name a server too, which no other method of a vCenter does.
+func RefOf(value string) types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: "VirtualMachine", Value: value}
+}
 
 // Scheme begins each providerID of ours.
 const Scheme = "vsphere://"

@@ -5,12 +5,13 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 // TestWhose has each combination of how a VM was found, its id, its marks, and what proves the machine's marks.
 func TestWhose(t *testing.T) {
 	t.Parallel()
-	m := plainMachine()
+	m := machines.VSphere("m")
 	const other = "of another"
 	type vm = VM
 	for name, c := range map[string]struct {

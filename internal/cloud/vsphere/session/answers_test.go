@@ -171,7 +171,7 @@ func TestRecover(t *testing.T) {
 	s := (&inProcess{}).loggedIn()
 	_, err = Do(t.Context(), s, func(context.Context, *vim25.Client) (any, error) { panic("an answer") })
 	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
-	expect.Same(t, "places that are taken", 0, s.limit.taken)
+	expect.Same(t, "places that are taken", 0, len(s.placed))
 }
 
 // TestCut: the end of a long text is left out, and what remains can be decoded, wherever the limit falls.

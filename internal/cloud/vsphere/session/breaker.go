@@ -41,9 +41,6 @@ func Silent(err error) bool { return errors.Is(err, errSilent) }
 // Broken reports whether the vCenter does not answer: calls fail at once.
 func (s *Session) Broken() bool { return s.breaker.refusal() != nil }
 
-// Check asks the vCenter whether it answers, at once. The account is broken if it does not.
-func (s *Session) Check(ctx context.Context) { s.probe(ctx) }
-
 // Await asks a vCenter that does not answer every few seconds, until it does or ctx ends. No other call asks it then.
 func (s *Session) Await(ctx context.Context) {
 	s.breaker.await(1)
@@ -58,21 +55,16 @@ func (s *Session) Await(ctx context.Context) {
 	}
 }
 
-// ready returns an error while the account is broken. A caller that comes when a probe is due makes it.
-func (s *Session) ready(ctx context.Context) error {
-	s.probeIfDue(ctx, false)
-	return s.breaker.refusal()
-}
-
 func (s *Session) probeIfDue(ctx context.Context, waits bool) {
 	if s.breaker.beginProbe(s.now(), waits) {
 		defer s.breaker.endProbe()
-		s.probe(ctx)
+		s.Check(ctx)
 	}
 }
 
-// probe reads the vCenter's time, which needs a session, and logs in if there is none.
-func (s *Session) probe(ctx context.Context) {
+// Check asks the vCenter for its time, at once. That needs a session, so it logs in if there is none. The account is broken if
+// there is no answer.
+func (s *Session) Check(ctx context.Context) {
 	client, _ := s.current()
 	if client == nil {
 		_, _ = s.login(ctx) // notes by itself how it went

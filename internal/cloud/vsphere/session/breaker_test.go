@@ -193,7 +193,7 @@ func TestVisit(t *testing.T) {
 	leave[1]()
 	expect.OK(t, s.Enter(ctx))
 	leave[2]()
-	expect.Same(t, "places that are taken", 0, s.limit.taken)
+	expect.Same(t, "places that are taken", 0, len(s.placed))
 }
 
 // TestConnections: answers are read to their end, so that the same connections serve all calls.
@@ -262,7 +262,7 @@ func TestLostSessionIsProbed(t *testing.T) {
 	expect.OK(t, ask(t, s))
 	v.Owner(t).EndSessions()
 	s.breaker.trip(s.now().Add(-probeEvery), http.ErrHandlerTimeout)
-	expect.OK(t, s.ready(t.Context()))
+	expect.OK(t, s.Enter(t.Context()))
 	expect.Same(t, "sessions", 1, len(v.Owner(t).Sessions()))
 }
 

@@ -22,12 +22,8 @@ type counted struct{ soap.RoundTripper }
 func (c counted) RoundTrip(ctx context.Context, request, answer soap.HasFault) error {
 	start := time.Now()
 	err := c.RoundTripper.RoundTrip(ctx, request, answer)
-	count(ctx, methodOf(request), start, err)
+	metrics.Call(infrav1.CloudVSphere, methodOf(request), outcome(ctx, err), time.Since(start))
 	return err
-}
-
-func count(ctx context.Context, method string, start time.Time, err error) {
-	metrics.Call(infrav1.CloudVSphere, method, outcome(ctx, err), time.Since(start))
 }
 
 // otherMethod is the label of a method that is not in the list.

@@ -243,6 +243,11 @@ func Is[T any](err error) bool {
 	return ok
 }
 
+// Hidden reports whether the account may not see something, while its session goes on.
+func Hidden(err error) bool {
+	return Is[types.BaseNoPermission](err) && !Is[*types.NotAuthenticated](err)
+}
+
 // Answered reports whether vCenter itself refused: nothing of the request was carried out.
 func Answered(err error) bool { return Is[types.BaseMethodFault](err) }
 

@@ -32,5 +32,5 @@ func TestEnterAlone(t *testing.T) {
 		expect.OK(t, s.Enter(t.Context()))
 		expect.OK(t, s.Enter(Unlimited(t.Context())))
 	}
-	expect.Same(t, "places taken", 0, s.limit.taken)
+	expect.Same(t, "places taken", 0, len(s.placed))
 }

@@ -23,28 +23,6 @@ var errBusy = &cloud.Error{
 	Kind: cloud.Later, Message: "the vCenter is answering other calls of this account", After: busyPause, Err: errUnasked,
 }
 
-// limit counts the callers that have a place.
-type limit struct {
-	mu    sync.Mutex
-	taken int
-}
-
-func (l *limit) take() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.taken >= InFlight {
-		return false
-	}
-	l.taken++
-	return true
-}
-
-func (l *limit) give() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.taken--
-}
-
 // visit is what the calls of one context share.
 type visit struct {
 	mu     sync.Mutex
@@ -65,7 +43,7 @@ func (s *Session) Visit(ctx context.Context) (inner context.Context, leave func(
 			return
 		}
 		v.placed = false
-		s.limit.give()
+		<-s.placed
 		if s.Freed != nil {
 			s.Freed()
 		}
@@ -77,10 +55,12 @@ func Unlimited(ctx context.Context) context.Context {
 	return context.WithValue(ctx, visitKey{}, &visit{exempt: true})
 }
 
-// Enter takes a place for a context that has none yet. It returns an error if there is none, or if the vCenter does not answer.
-// Do calls it; so must a caller that is about to wait for the calls of another one.
+// Enter takes a place for a context that has none yet. It returns an error if there is none, or if the vCenter does not answer. A
+// caller that comes when a probe is due makes it. Do calls Enter; so must a caller that is about to wait for the calls of another
+// one.
 func (s *Session) Enter(ctx context.Context) error {
-	if err := s.ready(ctx); err != nil {
+	s.probeIfDue(ctx, false)
+	if err := s.breaker.refusal(); err != nil {
 		return err
 	}
 	v, _ := ctx.Value(visitKey{}).(*visit)
@@ -89,9 +69,14 @@ func (s *Session) Enter(ctx context.Context) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.placed && !v.ended && !s.limit.take() {
+	if v.placed || v.ended {
+		return nil
+	}
+	select {
+	case s.placed <- struct{}{}:
+		v.placed = true
+		return nil
+	default:
 		return errBusy
 	}
-	v.placed = !v.ended
-	return nil
 }

@@ -98,7 +98,7 @@ func (found Objects) add(page *types.RetrieveResult, read int, visible bool) err
 		}
 		found[o.Obj] = properties
 		err := denied(o.MissingSet)
-		if err != nil && visible && !Is[*types.NotAuthenticated](err) {
+		if visible && Hidden(err) {
 			delete(found, o.Obj)
 			continue
 		}

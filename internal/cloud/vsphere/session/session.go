@@ -67,7 +67,7 @@ type Session struct {
 	now        func() time.Time
 	logins     singleflight.Group
 	breaker    circuit
-	limit      limit
+	placed     chan struct{} // has one of each caller with a place
 	lastErrors lastErrors
 
 	mu     sync.Mutex
@@ -86,7 +86,7 @@ func Open(credentials map[string][]byte) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{endpoint: target, now: time.Now}
+	s := &Session{endpoint: target, now: time.Now, placed: make(chan struct{}, InFlight)}
 	s.breaker.state = newBreaker()
 	return s, nil
 }
@@ -334,17 +334,15 @@ func (e endpoint) login(ctx context.Context, client *vim25.Client) (*vim25.Clien
 	return client, nil
 }
 
-// newClient reads what the server is. This call alone is made before the client is careful.
-func newClient(ctx context.Context, transport *soap.Client) (client *vim25.Client, err error) {
-	defer Recover(&err)
+// newClient reads what the server is.
+func newClient(ctx context.Context, transport *soap.Client) (*vim25.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	start := time.Now()
-	client, err = vim25.NewClient(ctx, transport)
-	count(ctx, "RetrieveServiceContent", start, err)
+	transport.Namespace, transport.Version = "urn:"+vim25.Namespace, vim25.Version
+	client, err := vim25.NewClient(ctx, counted{careful{transport}})
 	if err != nil {
 		return nil, err
 	}
-	client.RoundTripper = counted{careful{transport}}
+	client.Client = transport
 	return client, complete(client.ServiceContent)
 }

@@ -42,7 +42,7 @@ func TestProbe(t *testing.T) {
 		if c.givenUp {
 			end()
 		}
-		s.probe(ctx)
+		s.Check(ctx)
 		end()
 		expect.Same(t, name+": broken", c.after, s.Broken())
 	}
@@ -183,7 +183,7 @@ func TestLeaveTwice(t *testing.T) {
 		}
 		leave()
 		leave()
-		expect.Same(t, "places taken, places that became free", []int{0, 1}, []int{s.limit.taken, freed})
+		expect.Same(t, "places taken, places that became free", []int{0, 1}, []int{len(s.placed), freed})
 	}
 }
 
@@ -262,11 +262,11 @@ func TestOthersDoNotProbe(t *testing.T) {
 	s.server = noSuchServer
 	s.breaker.trip(s.now().Add(-probeEvery), io.ErrUnexpectedEOF)
 	s.breaker.await(1)
-	expect.Same(t, "silent", true, Silent(s.ready(t.Context())))
+	expect.Same(t, "silent", true, Silent(s.Enter(t.Context())))
 	expect.Same(t, "probes", time.Duration(0), p.may)
 	expect.Same(t, "server", noSuchServer, expect.Got(s.Server(t.Context()))(t))
 	s.breaker.await(-1)
-	expect.OK(t, s.ready(t.Context()))
+	expect.OK(t, s.Enter(t.Context()))
 }
 
 // TestNoCallElsewhere: a caller who means one server makes no call at another one.

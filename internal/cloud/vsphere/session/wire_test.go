@@ -164,7 +164,7 @@ func (p *inProcess) RoundTrip(ctx context.Context, _, answer soap.HasFault) erro
 // loggedIn is a session at it.
 func (p *inProcess) loggedIn() *Session {
 	s := at("vc.example.com")
-	s.now, s.breaker.state, s.client = time.Now, newBreaker(), p.client()
+	s.now, s.breaker.state, s.client, s.placed = time.Now, newBreaker(), p.client(), make(chan struct{}, InFlight)
 	return s
 }
 
@@ -179,7 +179,7 @@ func (p *inProcess) client() *vim25.Client {
 func TestTimes(t *testing.T) {
 	p := &inProcess{}
 	s := p.loggedIn()
-	s.probe(t.Context())
+	s.Check(t.Context())
 	expect.Same(t, "a probe", 5*time.Second, p.may)
 	expect.OK(t, askOnce(t, s))
 	expect.Same(t, "a call", 30*time.Second, p.may)

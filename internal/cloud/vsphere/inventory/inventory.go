@@ -1,4 +1,11 @@
-package vsphere
+// Package inventory holds what the watch of an account has seen of all VMs, of ours and of others, in so many bytes at most. It
+// asks nothing.
+//
+//	inventory.go  take changes of VMs, and keep those that find room
+//	find.go       find a machine's VM, or prove that there is none
+//	guests.go     which VMs the vCenter is to report the guests of: those of ours
+//	room.go       what others' VMs take, and what found no room
+package inventory
 
 import (
 	"reflect"
@@ -24,9 +31,9 @@ const (
 	perOther = 192
 )
 
-// inventory holds what the watch has seen of all VMs. VMs without our marks are in it too, because a VM can appear before its
-// marks do. It can prove that a VM exists; absence.go decides what the absence of a VM proves.
-type inventory struct {
+// Inventory is that of one account. VMs without our marks are in it too, because a VM can appear before its marks do. It can
+// prove that a VM exists; the account decides what the absence of a VM proves.
+type Inventory struct {
 	mu           sync.Mutex
 	synced       bool                                      // up to date, but for the time that a change takes to arrive
 	vms          map[types.ManagedObjectReference]*seen.VM // with one of our marks, or ours by their reference
@@ -39,8 +46,8 @@ type inventory struct {
 	guests       guests
 }
 
-// begin empties the inventory for a new snapshot and returns the keys that it knew.
-func (i *inventory) begin() []cloud.Key {
+// Begin empties the inventory for a new snapshot and returns the keys that it knew.
+func (i *Inventory) Begin() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	keys := i.keys()
@@ -52,54 +59,55 @@ func (i *inventory) begin() []cloud.Key {
 	return keys
 }
 
-// complete notes that the snapshot is complete, and returns the keys of all VMs in it.
-func (i *inventory) complete() []cloud.Key {
+// Complete notes that the snapshot is complete, and returns the keys of all VMs in it.
+func (i *Inventory) Complete() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.synced = true
 	return i.keys()
 }
 
-// partly notes that the watch covers only the VMs in some folders.
-func (i *inventory) partly() {
+// Partly notes that the watch covers only the VMs in some folders.
+func (i *Inventory) Partly() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.missing.elsewhere = true
 }
 
-// machines returns the keys of the machines in the inventory, also when changes no longer arrive.
-func (i *inventory) machines() []cloud.Key {
+// Machines returns the keys of the machines in the inventory, also when changes no longer arrive.
+func (i *Inventory) Machines() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.keys()
 }
 
-// lose notes that changes no longer arrive.
-func (i *inventory) lose() {
+// Lose notes that changes no longer arrive.
+func (i *Inventory) Lose() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.synced = false
 }
 
-func (i *inventory) isSynced() bool {
+// IsSynced reports whether changes arrive, and all VMs have been listed.
+func (i *Inventory) IsSynced() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.synced
 }
 
-// update applies a change of a property that is watched of all VMs. It returns the keys of the machines that it concerns: those
+// Update applies a change of a property that is watched of all VMs. It returns the keys of the machines that it concerns: those
 // whose record names the VM, and that of its marks before and after the change.
-func (i *inventory) update(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.Key {
+func (i *Inventory) Update(u types.ObjectUpdate, byRecord ...cloud.Key) []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.take(u.Obj)
 	counted := i.missing.note(s, u.Kind)
 	if u.Kind == types.ObjectUpdateKindLeave {
-		delete(i.guests.listed, vmRef(u.Obj.Value))
+		delete(i.guests.listed, seen.RefOf(u.Obj.Value))
 		return appendOwner(byRecord, s)
 	}
 	if s == nil {
-		s = &seen.VM{Ref: vmRef(strings.Clone(u.Obj.Value)), Partial: counted}
+		s = &seen.VM{Ref: seen.RefOf(strings.Clone(u.Obj.Value)), Partial: counted}
 		if i.synced {
 			s.Came = time.Now()
 		}
@@ -127,14 +135,9 @@ func change(old seen.VM, s *seen.VM, u types.ObjectUpdate, byRecord []cloud.Key)
 	return keys
 }
 
-// vmRef is the reference to a VM. That of an answer may name a server too, which no other method of a vCenter does.
-func vmRef(value string) types.ManagedObjectReference {
-	return types.ManagedObjectReference{Type: "VirtualMachine", Value: value}
-}
-
 // take removes a VM, to be changed or dropped; nil if it is not there.
-func (i *inventory) take(ref types.ManagedObjectReference) *seen.VM {
-	ref = vmRef(ref.Value)
+func (i *Inventory) take(ref types.ManagedObjectReference) *seen.VM {
+	ref = seen.RefOf(ref.Value)
 	if o, ok := i.otherVMs[ref.Value]; ok {
 		i.foreign -= o.size(ref.Value)
 		delete(i.otherVMs, ref.Value)
@@ -155,7 +158,7 @@ func (i *inventory) take(ref types.ManagedObjectReference) *seen.VM {
 }
 
 // keep adds a VM if there is room. One that is in the list of ours remains among them until it is taken off that.
-func (i *inventory) keep(s *seen.VM) bool {
+func (i *Inventory) keep(s *seen.VM) bool {
 	if !isOurs(s) && s.Cluster == "" && !i.guests.listed[s.Ref] {
 		return i.keepOther(s)
 	}
@@ -200,64 +203,7 @@ func reported(s *seen.VM) int {
 	return len(s.Report)
 }
 
-// find returns m's VM if the inventory is up to date and has all of it: by its marks or, as a person may have changed them, by
-// the reference in the machine's record. The id is m's in any case. The guest of a VM that is being made has nothing to report,
-// so a machine without a VM so far does not wait for that, nor does one whose VM has just appeared; its user data count as given
-// until the vCenter has reported them.
-func (i *inventory) find(m cloud.Machine, recorded types.ManagedObjectReference) seen.Found {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	s := i.vms[i.byProviderID[m.ProviderID]]
-	if s == nil || s.Whose(m, seen.ByID) != cloud.Ours {
-		s = i.recorded(m, recorded.Value)
-	}
-	if s == nil || !i.synced || s.Partial || s.Withheld > 0 {
-		return seen.Found{}
-	}
-	if !s.Guest && (m.Settled || m.Asked == cloud.Existed && !hasJustCome(s)) {
-		return seen.Found{}
-	}
-	copied := *s
-	copied.UserData = s.UserData || !s.Guest
-	return seen.Found{Whose: cloud.Ours, VM: &copied}
-}
-
-// hasJustCome reports whether the guest's report of a VM may still be on its way: VMs that appear in the same seconds are listed
-// together.
-func hasJustCome(s *seen.VM) bool { return time.Since(s.Came) < guestsTime }
-
-// recorded finds a VM by a machine's record. If it counted as a stranger's until now, all properties of our VMs are read of it
-// from now on.
-func (i *inventory) recorded(m cloud.Machine, ref string) *seen.VM {
-	if o, ok := i.otherVMs[ref]; ok && o.id == seen.IDOf(m) {
-		s := i.take(vmRef(ref))
-		s.ByRecord = true
-		if !i.keep(s) && !s.Partial {
-			i.missing.vms++
-		}
-	}
-	if s := i.vms[vmRef(ref)]; s != nil && s.Whose(m, seen.ByReference) == cloud.Ours {
-		return s
-	}
-	return nil
-}
-
-// mayHave reports whether a VM has m's marks, id or name.
-func (i *inventory) mayHave(m cloud.Machine) bool {
-	for _, s := range i.vms {
-		if s.Name == m.Name || s.ID == seen.IDOf(m) || s.ProviderID == m.ProviderID {
-			return true
-		}
-	}
-	for _, o := range i.otherVMs {
-		if o.name == m.Name || o.id == seen.IDOf(m) {
-			return true
-		}
-	}
-	return false
-}
-
-func (i *inventory) keys() []cloud.Key {
+func (i *Inventory) keys() []cloud.Key {
 	var keys []cloud.Key
 	for _, s := range i.vms {
 		keys = appendOwner(keys, s)

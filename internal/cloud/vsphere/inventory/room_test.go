@@ -1,4 +1,4 @@
-package vsphere
+package inventory
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 // foreign is a VM of others, with a name of 35 characters.
@@ -33,6 +33,12 @@ func propertiesOf(u types.ObjectUpdate) map[string]any {
 	return all
 }
 
+// TestFigures: the limits that documents promise.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	expect.Same(t, "bytes of an inventory", []int{4 << 20, 6 << 20, 6 << 20}, []int{maxOthers, maxInventory, maxReports})
+}
+
 // TestOthersAreSmall: what 10,000 VMs of others take, by what the heap has more, and by what the inventory counts.
 func TestOthersAreSmall(t *testing.T) {
 	const count, most = 10_000, 300
@@ -46,7 +52,7 @@ func TestOthersAreSmall(t *testing.T) {
 	}
 	before := heap()
 	for n := range count {
-		i.update(foreign(n))
+		i.Update(foreign(n))
 	}
 	each, counted := (heap()-before)/count, i.foreign/count
 	t.Logf("a VM of others takes %d bytes of the heap, and counts %d", each, counted)
@@ -60,81 +66,81 @@ func TestRoom(t *testing.T) {
 	t.Parallel()
 	i, count := fresh(), 5000
 	for n := range 10_000 {
-		i.update(foreign(n))
+		i.Update(foreign(n))
 	}
 	report := strings.Repeat("r", 1<<10)
 	for n := range count {
-		m := machineOf(t, fmt.Sprintf("production-pool-%08d-abcde", n), infrav1.WindowsMachineSpec{})
+		m := machines.VSphere(fmt.Sprintf("production-pool-%08d-abcde", n))
 		ref := fmt.Sprint("vm-", 200_000+n)
-		i.update(appeared(ref, types.ObjectUpdateKindEnter, merged(oursAs(m), propertiesOf(foreign(n)), map[string]any{
+		i.Update(appeared(ref, types.ObjectUpdateKindEnter, merged(oursAs(m), propertiesOf(foreign(n)), map[string]any{
 			"config.instanceUuid":              seen.IDOf(m),
 			seen.ExtraConfig(seen.MarkCluster): extra("production-europe/5023a1b4-9c0d-6b8e-2f11-8a7c66d0e9f3"),
 		})))
-		i.updateGuest(appeared(ref, types.ObjectUpdateKindEnter, merged(reports(report), map[string]any{
+		i.UpdateGuest(appeared(ref, types.ObjectUpdateKindEnter, merged(reports(report), map[string]any{
 			"guest.ipAddress": "10.100.200.100",
 			"guest.net": types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{{IpAddress: []string{
 				"10.100.200.100", "fe80::250:56ff:fe9c:d0e9", "fd00:1234:5678:9abc:250:56ff:fe9c:d0e9",
 			}}}},
 		})))
 		if n == count-1 {
-			expect.Same(t, "what is found of the last", cloud.Ours, i.seen(m).Whose)
+			expect.Same(t, "what is found of the last", cloud.Ours, seenOf(i, m).Whose)
 		}
 	}
 	t.Logf("%d bytes of %d, reports %d of %d, others %d of %d", i.size, maxInventory, i.reports, maxReports, i.foreign, maxOthers)
 	expect.Same(t, "VMs", []int{10_000, count}, []int{len(i.otherVMs), len(i.vms)})
 	expect.Same(t, "nothing is missing", true, i.missing == missing{})
-	expect.Same(t, "a new machine is lacked", true, i.lacks(machineOf(t, "new", infrav1.WindowsMachineSpec{})))
+	expect.Same(t, "a new machine is lacked", true, i.Lacks(machines.VSphere("new")))
 }
 
 // TestRoomAgain: once what was left out is gone, the inventory knows all VMs again; and once there is room for it, all is read
 // again.
 func TestRoomAgain(t *testing.T) {
 	t.Parallel()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	i, full := fresh(), 0
 	for ; i.missing.vms == 0; full++ {
-		i.update(foreign(full))
+		i.Update(foreign(full))
 	}
-	i.update(foreign(full))
+	i.Update(foreign(full))
 	full++
 	expect.Same(t, "VMs that are left out", 2, i.missing.vms)
-	expect.Same(t, "m is lacked while VMs are left out", false, i.lacks(m))
-	expect.Same(t, "room while it is full", false, i.hasRoomAgain())
-	leave := func(n int) { i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: foreign(n).Obj}) }
+	expect.Same(t, "m is lacked while VMs are left out", false, i.Lacks(m))
+	expect.Same(t, "room while it is full", false, i.HasRoomAgain())
+	leave := func(n int) { i.Update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: foreign(n).Obj}) }
 	leave(full - 1)
-	expect.Same(t, "m is lacked while one is left out", false, i.lacks(m))
+	expect.Same(t, "m is lacked while one is left out", false, i.Lacks(m))
 	leave(full - 2)
-	expect.Same(t, "m is lacked when those are gone", true, i.lacks(m))
-	expect.Same(t, "something is to be read again", false, i.hasRoomAgain())
+	expect.Same(t, "m is lacked when those are gone", true, i.Lacks(m))
+	expect.Same(t, "something is to be read again", false, i.HasRoomAgain())
 
-	i.update(foreign(full))
-	i.update(foreign(full + 1))
+	i.Update(foreign(full))
+	i.Update(foreign(full + 1))
 	for n := range full / 4 {
 		leave(n)
 	}
-	expect.Same(t, "m is lacked while one was left out, which is not known", false, i.lacks(m))
-	expect.Same(t, "room for it", true, i.hasRoomAgain())
+	expect.Same(t, "m is lacked while one was left out, which is not known", false, i.Lacks(m))
+	expect.Same(t, "room for it", true, i.HasRoomAgain())
 }
 
 // TestReportsHaveTheirRoom: a report that finds no room takes nothing from its VM but a call for each look, and wakes its
 // machine.
 func TestReportsHaveTheirRoom(t *testing.T) {
 	t.Parallel()
-	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
-	other := machineOf(t, "other", infrav1.WindowsMachineSpec{})
+	i, m := fresh(), machines.VSphere("m")
+	other := machines.VSphere("other")
 	i.reports = maxReports
 	enters(i, "vm", m, "r")
-	expect.Same(t, "what is found", cloud.Unseen, i.seen(m).Whose)
-	expect.Same(t, "another is lacked", true, i.lacks(other))
+	expect.Same(t, "what is found", cloud.Unseen, seenOf(i, m).Whose)
+	expect.Same(t, "another is lacked", true, i.Lacks(other))
 	says := func(report string) []cloud.Key {
-		return i.updateGuest(appeared("vm", types.ObjectUpdateKindModify, reports(report)))
+		return i.UpdateGuest(appeared("vm", types.ObjectUpdateKindModify, reports(report)))
 	}
 	expect.Same(t, "keys of another report", []cloud.Key{m.Key}, says("s"))
 	expect.Same(t, "bytes of reports that are missing", 1, i.missing.reports)
 	i.reports = 0
-	expect.Same(t, "room again", true, i.hasRoomAgain())
+	expect.Same(t, "room again", true, i.HasRoomAgain())
 	expect.Same(t, "keys of a report that finds room", []cloud.Key{m.Key}, says("t"))
-	expect.Same(t, "the report", "t", i.seen(m).VM.Report)
+	expect.Same(t, "the report", "t", seenOf(i, m).VM.Report)
 	expect.Same(t, "bytes of reports that are missing", 0, i.missing.reports)
 }
 
@@ -145,13 +151,13 @@ func TestNoRoomForARecord(t *testing.T) {
 	for kind, missing := range map[types.ObjectUpdateKind]bool{
 		types.ObjectUpdateKindEnter: false, types.ObjectUpdateKindModify: true,
 	} {
-		i, m, other := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
-		i.update(appeared("vm-1", kind, map[string]any{"config.instanceUuid": seen.IDOf(m)}))
-		expect.Same(t, "before there is a record, a machine without a VM has none", !missing, i.lacks(other))
+		i, m, other := fresh(), machines.VSphere("m"), machines.VSphere("other")
+		i.Update(appeared("vm-1", kind, map[string]any{"config.instanceUuid": seen.IDOf(m)}))
+		expect.Same(t, "before there is a record, a machine without a VM has none", !missing, i.Lacks(other))
 		i.size = maxInventory
-		expect.Same(t, "what is found by the record", true, i.find(m, vmRef("vm-1")) == seen.Found{})
-		expect.Same(t, "it has no VM", []bool{false, false}, []bool{i.lacks(m), i.lacks(other)})
-		i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: vmRef("vm-1")})
-		expect.Same(t, "it has no VM once that is gone", []bool{true, true}, []bool{i.lacks(m), i.lacks(other)})
+		expect.Same(t, "what is found by the record", true, i.Find(m, seen.RefOf("vm-1")) == seen.Found{})
+		expect.Same(t, "it has no VM", []bool{false, false}, []bool{i.Lacks(m), i.Lacks(other)})
+		i.Update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: seen.RefOf("vm-1")})
+		expect.Same(t, "it has no VM once that is gone", []bool{true, true}, []bool{i.Lacks(m), i.Lacks(other)})
 	}
 }

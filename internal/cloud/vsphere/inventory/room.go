@@ -1,8 +1,6 @@
-package vsphere
+package inventory
 
 import (
-	"errors"
-	"time"
 	"unique"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -18,7 +16,7 @@ type otherVM struct {
 	partial                   bool
 }
 
-func (i *inventory) keepOther(s *seen.VM) bool {
+func (i *Inventory) keepOther(s *seen.VM) bool {
 	o := otherVM{
 		name: s.Name, id: s.ID, power: unique.Make(string(s.Power)), connection: unique.Make(string(s.Connection)),
 		parent: unique.Make(s.Parent), partial: s.Partial,
@@ -64,15 +62,8 @@ func (m *missing) note(s *seen.VM, kind types.ObjectUpdateKind) bool {
 	return false
 }
 
-// readAgain is how long a watch lasts before all is read again because there is room for what was left out. A guest must not make
-// the list of all VMs be read without pause, by reports that grow and shrink.
-const readAgain = 10 * time.Minute
-
-// errRoomAgain is why the watch begins again.
-var errRoomAgain = errors.New("there is room for what was left out")
-
-// hasRoomAgain reports whether VMs were left out for which there is ample room now.
-func (i *inventory) hasRoomAgain() bool {
+// HasRoomAgain reports whether VMs were left out for which there is ample room now.
+func (i *Inventory) HasRoomAgain() bool {
 	const large = 1 << 10 // more than most VMs take
 	i.mu.Lock()
 	defer i.mu.Unlock()

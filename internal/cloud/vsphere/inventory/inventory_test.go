@@ -1,4 +1,4 @@
-package vsphere
+package inventory
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
 
 // appeared is the news of a VM, with properties by path.
@@ -42,20 +42,20 @@ func reports(report string) map[string]any {
 }
 
 // enters has a VM of ours enter, with its report.
-func enters(i *inventory, name string, m cloud.Machine, report string) {
-	i.update(appeared(name, types.ObjectUpdateKindEnter, oursAs(m)))
-	i.updateGuest(appeared(name, types.ObjectUpdateKindEnter, reports(report)))
+func enters(i *Inventory, name string, m cloud.Machine, report string) {
+	i.Update(appeared(name, types.ObjectUpdateKindEnter, oursAs(m)))
+	i.UpdateGuest(appeared(name, types.ObjectUpdateKindEnter, reports(report)))
 }
 
-// seen is what is found of a machine that has no record.
-func (i *inventory) seen(m cloud.Machine) seen.Found {
-	return i.find(m, types.ManagedObjectReference{})
+// seenOf is what is found of a machine that has no record.
+func seenOf(i *Inventory, m cloud.Machine) seen.Found {
+	return i.Find(m, types.ManagedObjectReference{})
 }
 
-func fresh() *inventory {
-	var i inventory
-	i.begin()
-	i.complete()
+func fresh() *Inventory {
+	var i Inventory
+	i.Begin()
+	i.Complete()
 	return &i
 }
 
@@ -74,7 +74,7 @@ func TestInventoryIsBounded(t *testing.T) {
 		},
 		"reports of others": func(int) map[string]any { return reports(long[:cloud.MaxReport]) },
 		"reports of ours": func(n int) map[string]any {
-			return merged(oursAs(machineOf(t, fmt.Sprint(n), infrav1.WindowsMachineSpec{})), reports(long[:cloud.MaxReport]))
+			return merged(oursAs(machines.VSphere(fmt.Sprint(n))), reports(long[:cloud.MaxReport]))
 		},
 		"states": func(int) map[string]any {
 			return map[string]any{
@@ -92,8 +92,8 @@ func TestInventoryIsBounded(t *testing.T) {
 			for n := range 20_000 {
 				u := appeared(fmt.Sprint("vm-", n), enter, properties(n%2000))
 				u.Obj.ServerGUID = long[:8000]
-				i.update(u)
-				i.updateGuest(u)
+				i.Update(u)
+				i.UpdateGuest(u)
 			}
 			if i.size > maxInventory || i.reports > maxReports || i.foreign > maxOthers || len(i.vms)*perVM > maxInventory ||
 				len(i.otherVMs)*perOther > maxOthers || len(i.byProviderID) > len(i.vms) {
@@ -106,9 +106,9 @@ func TestInventoryIsBounded(t *testing.T) {
 			}
 			expect.Same(t, "all VMs are known", len(i.vms)+len(i.otherVMs) == 20_000, i.missing.vms == 0)
 			for n := range 20_000 {
-				leave := types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: vmRef(fmt.Sprint("vm-", n))}
-				i.update(leave)
-				i.updateGuest(leave)
+				leave := types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: seen.RefOf(fmt.Sprint("vm-", n))}
+				i.Update(leave)
+				i.UpdateGuest(leave)
 			}
 			expect.Same(t, "bytes when all are gone", 0, i.size+i.reports+i.foreign+len(i.vms)+len(i.byProviderID)+len(i.otherVMs))
 			expect.Same(t, "nothing is missing then", true, i.missing == missing{})
@@ -127,12 +127,12 @@ func merged(all ...map[string]any) map[string]any {
 // TestOthersLeaveRoom: the VMs of others never take the room of ours.
 func TestOthersLeaveRoom(t *testing.T) {
 	t.Parallel()
-	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	i, m := fresh(), machines.VSphere("m")
 	for n := range 30_000 {
-		i.update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindEnter, nil))
+		i.Update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindEnter, nil))
 	}
 	enters(i, "ours", m, "r")
-	expect.Same(t, "what is found", cloud.Ours, i.seen(m).Whose)
+	expect.Same(t, "what is found", cloud.Ours, seenOf(i, m).Whose)
 }
 
 // TestPartIsNotBelieved: of a VM that was left out, or of whose guest nothing was reported, not all is known; then the vCenter is
@@ -140,7 +140,7 @@ func TestOthersLeaveRoom(t *testing.T) {
 func TestPartIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	const enter, modify = types.ObjectUpdateKindEnter, types.ObjectUpdateKindModify
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	for name, changes := range map[string][]types.ObjectUpdate{
 		"only changes are known": {appeared("vm", modify, oursAs(m))},
 		"only changes are known, marks last": {
@@ -151,68 +151,68 @@ func TestPartIsNotBelieved(t *testing.T) {
 		i := fresh()
 		var keys []cloud.Key
 		for _, u := range changes {
-			keys = i.update(u)
+			keys = i.Update(u)
 		}
-		i.updateGuest(appeared("vm", enter, nil))
+		i.UpdateGuest(appeared("vm", enter, nil))
 		expect.Same(t, "keys where "+name, []cloud.Key{m.Key}, keys)
-		expect.Same(t, "what is found where "+name, cloud.Unseen, i.seen(m).Whose)
-		expect.Same(t, "another is lacked where "+name, false, i.lacks(machineOf(t, "other", infrav1.WindowsMachineSpec{})))
-		i.update(appeared("vm", enter, oursAs(m)))
-		expect.Same(t, "what is found when it has entered, where "+name, cloud.Ours, i.seen(m).Whose)
+		expect.Same(t, "what is found where "+name, cloud.Unseen, seenOf(i, m).Whose)
+		expect.Same(t, "another is lacked where "+name, false, i.Lacks(machines.VSphere("other")))
+		i.Update(appeared("vm", enter, oursAs(m)))
+		expect.Same(t, "what is found when it has entered, where "+name, cloud.Ours, seenOf(i, m).Whose)
 	}
 	i := fresh()
-	i.update(appeared("vm", enter, oursAs(m)))
-	expect.Same(t, "the VM of a machine that had none before", cloud.Ours, i.seen(m).Whose)
+	i.Update(appeared("vm", enter, oursAs(m)))
+	expect.Same(t, "the VM of a machine that had none before", cloud.Ours, seenOf(i, m).Whose)
 	m.Asked = cloud.Existed
-	expect.Same(t, "a VM that has just come", cloud.Ours, i.seen(m).Whose)
+	expect.Same(t, "a VM that has just come", cloud.Ours, seenOf(i, m).Whose)
 	settled := m
 	settled.Settled = true
-	expect.Same(t, "one that has just come back", cloud.Unseen, i.seen(settled).Whose)
-	i.vms[vmRef("vm")].Came = time.Now().Add(-guestsTime)
-	expect.Same(t, "a VM of whose guest nothing was reported", cloud.Unseen, i.seen(m).Whose)
-	expect.Same(t, "keys of a change before its guest is known", 0, len(i.updateGuest(appeared("vm", modify, reports("r")))))
-	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.updateGuest(appeared("vm", enter, nil)))
-	expect.Same(t, "what is found", cloud.Ours, i.seen(m).Whose)
-	i.updateGuest(appeared("vm", types.ObjectUpdateKindLeave, nil))
-	expect.Same(t, "a VM that has left the list", cloud.Unseen, i.seen(m).Whose)
+	expect.Same(t, "one that has just come back", cloud.Unseen, seenOf(i, settled).Whose)
+	i.vms[seen.RefOf("vm")].Came = time.Now().Add(-GuestsTime)
+	expect.Same(t, "a VM of whose guest nothing was reported", cloud.Unseen, seenOf(i, m).Whose)
+	expect.Same(t, "keys of a change before its guest is known", 0, len(i.UpdateGuest(appeared("vm", modify, reports("r")))))
+	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.UpdateGuest(appeared("vm", enter, nil)))
+	expect.Same(t, "what is found", cloud.Ours, seenOf(i, m).Whose)
+	i.UpdateGuest(appeared("vm", types.ObjectUpdateKindLeave, nil))
+	expect.Same(t, "a VM that has left the list", cloud.Unseen, seenOf(i, m).Whose)
 
 	i = fresh()
-	i.update(appeared("late", enter, map[string]any{"name": m.Name}))
-	i.update(appeared("late", modify, oursAs(m)))
-	i.updateGuest(appeared("late", enter, reports("r")))
-	expect.Same(t, "a VM that got its marks late", cloud.Ours, i.seen(m).Whose)
-	expect.Same(t, "its name", m.Name, i.seen(m).VM.Name)
+	i.Update(appeared("late", enter, map[string]any{"name": m.Name}))
+	i.Update(appeared("late", modify, oursAs(m)))
+	i.UpdateGuest(appeared("late", enter, reports("r")))
+	expect.Same(t, "a VM that got its marks late", cloud.Ours, seenOf(i, m).Whose)
+	expect.Same(t, "its name", m.Name, seenOf(i, m).VM.Name)
 }
 
 // TestByRecord: a VM without marks is found by the reference in the machine's record and its id, and by both alone.
 func TestByRecord(t *testing.T) {
 	t.Parallel()
-	m, other := machineOf(t, "m", infrav1.WindowsMachineSpec{}), machineOf(t, "other", infrav1.WindowsMachineSpec{})
+	m, other := machines.VSphere("m"), machines.VSphere("other")
 	m.Asked = cloud.Existed
-	i, ref := fresh(), vmRef("vm")
-	i.update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": seen.IDOf(m)}))
-	expect.Same(t, "without a record", cloud.Unseen, i.seen(m).Whose)
-	expect.Same(t, "by another machine", cloud.Unseen, i.find(other, ref).Whose)
+	i, ref := fresh(), seen.RefOf("vm")
+	i.Update(appeared("vm", types.ObjectUpdateKindEnter, map[string]any{"config.instanceUuid": seen.IDOf(m)}))
+	expect.Same(t, "without a record", cloud.Unseen, seenOf(i, m).Whose)
+	expect.Same(t, "by another machine", cloud.Unseen, i.Find(other, ref).Whose)
 	expect.Same(t, "still a stranger's", 1, len(i.otherVMs))
-	expect.Same(t, "before its guest is known", cloud.Unseen, i.find(m, ref).Whose)
+	expect.Same(t, "before its guest is known", cloud.Unseen, i.Find(m, ref).Whose)
 	add, _ := i.unlisted()
 	expect.Same(t, "to be listed", []types.ManagedObjectReference{ref}, add)
-	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.updateGuest(appeared("vm", types.ObjectUpdateKindEnter, nil), m.Key))
-	expect.Same(t, "by its record", cloud.Ours, i.find(m, ref).Whose)
-	expect.Same(t, "by another machine with its record", cloud.Unseen, i.find(other, ref).Whose)
-	expect.Same(t, "not by another reference", cloud.Unseen, i.find(m, vmRef("vm-2")).Whose)
+	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.UpdateGuest(appeared("vm", types.ObjectUpdateKindEnter, nil), m.Key))
+	expect.Same(t, "by its record", cloud.Ours, i.Find(m, ref).Whose)
+	expect.Same(t, "by another machine with its record", cloud.Unseen, i.Find(other, ref).Whose)
+	expect.Same(t, "not by another reference", cloud.Unseen, i.Find(m, seen.RefOf("vm-2")).Whose)
 }
 
 // TestReportTooLong: a report at the limit is kept, and one beyond becomes one that no one can read.
 func TestReportTooLong(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "limit", plan.MaxReportBytes, cloud.MaxReport)
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	for _, length := range []int{cloud.MaxReport, cloud.MaxReport + 1, 1 << 20} {
 		want := min(length, cloud.MaxReport+1)
 		i := fresh()
 		enters(i, "vm", m, strings.Repeat("r", length))
-		expect.Same(t, fmt.Sprint("bytes of a report of ", length), want, len(i.seen(m).VM.Report))
+		expect.Same(t, fmt.Sprint("bytes of a report of ", length), want, len(seenOf(i, m).VM.Report))
 	}
 	if _, err := plan.DecodeReport([]byte(seen.TooLong)); err == nil {
 		t.Error("what stands for a long report can be read")
@@ -223,38 +223,38 @@ func TestReportTooLong(t *testing.T) {
 func TestNews(t *testing.T) {
 	t.Parallel()
 	const enter, modify = types.ObjectUpdateKindEnter, types.ObjectUpdateKindModify
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	i := fresh()
 	enters(i, "vm", m, "r")
-	expect.Same(t, "keys of nothing new", 0, len(i.updateGuest(appeared("vm", modify, reports("r")))))
-	expect.Same(t, "keys of a report", 1, len(i.updateGuest(appeared("vm", modify, reports("s")))))
-	expect.Same(t, "keys of what is not kept", 0, len(i.update(appeared("vm", modify, map[string]any{"summary.text": "x"}))))
+	expect.Same(t, "keys of nothing new", 0, len(i.UpdateGuest(appeared("vm", modify, reports("r")))))
+	expect.Same(t, "keys of a report", 1, len(i.UpdateGuest(appeared("vm", modify, reports("s")))))
+	expect.Same(t, "keys of what is not kept", 0, len(i.Update(appeared("vm", modify, map[string]any{"summary.text": "x"}))))
 
 	i = fresh()
 	half := oursAs(m)
 	delete(half, seen.ExtraConfig(seen.MarkProviderID))
-	i.update(appeared("half", enter, half))
-	i.updateGuest(appeared("half", enter, nil))
-	i.update(appeared("half", modify, map[string]any{seen.ExtraConfig(seen.MarkProviderID): extra(m.ProviderID)}))
-	expect.Same(t, "a VM that got its second mark late", cloud.Ours, i.seen(m).Whose)
+	i.Update(appeared("half", enter, half))
+	i.UpdateGuest(appeared("half", enter, nil))
+	i.Update(appeared("half", modify, map[string]any{seen.ExtraConfig(seen.MarkProviderID): extra(m.ProviderID)}))
+	expect.Same(t, "a VM that got its second mark late", cloud.Ours, seenOf(i, m).Whose)
 
 	i = fresh()
 	other := m
 	other.Key.Name = "other"
 	enters(i, "others", other, "r")
-	expect.Same(t, "a VM that another machine owns", cloud.Unseen, i.seen(m).Whose)
+	expect.Same(t, "a VM that another machine owns", cloud.Unseen, seenOf(i, m).Whose)
 }
 
 // TestLastRoom: a VM that just finds room is kept.
 func TestLastRoom(t *testing.T) {
 	t.Parallel()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	for over, want := range []cloud.Whose{cloud.Ours, cloud.Unseen} {
 		i, measured := fresh(), fresh()
 		enters(measured, "vm", m, "r")
 		i.size = maxInventory - measured.size + over
 		enters(i, "vm", m, "r")
-		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, i.seen(m).Whose)
+		expect.Same(t, fmt.Sprint(over, " bytes too many"), want, seenOf(i, m).Whose)
 		expect.Same(t, "some are left out", over > 0, i.missing.vms > 0)
 	}
 }
@@ -263,7 +263,7 @@ func TestLastRoom(t *testing.T) {
 func TestSize(t *testing.T) {
 	t.Parallel()
 	s := seen.VM{
-		Ref: vmRef("1"), Name: "4444", ID: "88888888", Owner: strings.Repeat("o", 16),
+		Ref: seen.RefOf("1"), Name: "4444", ID: "88888888", Owner: strings.Repeat("o", 16),
 		ProviderID: strings.Repeat("p", 32), Cluster: strings.Repeat("c", 64), Power: "x", Connection: "yy", Address: "zzzz",
 		Report: strings.Repeat("r", cloud.MaxReport), NICs: []string{"a", "bb"},
 	}
@@ -277,14 +277,14 @@ func TestSize(t *testing.T) {
 // by it.
 func TestBeginsAnew(t *testing.T) {
 	t.Parallel()
-	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	i, m := fresh(), machines.VSphere("m")
 	enters(i, "vm", m, "r")
-	i.update(foreign(1))
-	i.partly()
+	i.Update(foreign(1))
+	i.Partly()
 	i.missing.vms, i.missing.reports = 1, 1
 	expect.Same(t, "there is something of each kind", true, i.synced && i.size > 0 && i.reports > 0 && i.foreign > 0)
-	expect.Same(t, "keys of before", []cloud.Key{m.Key}, i.begin())
-	expect.Same(t, "it is up to date", false, i.isSynced())
+	expect.Same(t, "keys of before", []cloud.Key{m.Key}, i.Begin())
+	expect.Same(t, "it is up to date", false, i.IsSynced())
 	expect.Same(t, "bytes of ours, of reports and of others", []int{0, 0, 0}, []int{i.size, i.reports, i.foreign})
 	expect.Same(t, "VMs", []int{0, 0, 0}, []int{len(i.vms), len(i.byProviderID), len(i.otherVMs)})
 	expect.Same(t, "nothing is missing", true, i.missing == missing{})
@@ -293,7 +293,7 @@ func TestBeginsAnew(t *testing.T) {
 
 func TestInventory(t *testing.T) {
 	t.Parallel()
-	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	m := machines.VSphere("m")
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
 	type property = types.PropertyChange
 	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, changes ...property) types.ObjectUpdate {
@@ -304,41 +304,41 @@ func TestInventory(t *testing.T) {
 		is(seen.ExtraConfig(seen.MarkOwner), types.OptionValue{Value: "default/m"}),
 		is(seen.ExtraConfig(seen.MarkProviderID), types.OptionValue{Value: m.ProviderID}),
 	}
-	var i inventory
-	i.begin()
-	if keys := i.update(change(types.ObjectUpdateKindEnter, ref, is("name", m.Name))); len(keys) != 0 {
+	i := new(Inventory)
+	i.Begin()
+	if keys := i.Update(change(types.ObjectUpdateKindEnter, ref, is("name", m.Name))); len(keys) != 0 {
 		t.Errorf("a VM without marks concerns %v", keys)
 	}
-	keys := i.update(change(types.ObjectUpdateKindModify, ref, append(marks, is("config.instanceUuid", seen.IDOf(m)))...))
+	keys := i.Update(change(types.ObjectUpdateKindModify, ref, append(marks, is("config.instanceUuid", seen.IDOf(m)))...))
 	if diff := cmp.Diff([]cloud.Key{m.Key}, keys); diff != "" {
 		t.Errorf("marks that come later (-want +got):\n%s", diff)
 	}
-	i.updateGuest(change(types.ObjectUpdateKindEnter, ref))
-	if i.seen(m).VM != nil {
+	i.UpdateGuest(change(types.ObjectUpdateKindEnter, ref))
+	if seenOf(i, m).VM != nil {
 		t.Error("an inventory that is not complete knows the VM")
 	}
-	if diff := cmp.Diff([]cloud.Key{m.Key}, i.complete()); diff != "" {
+	if diff := cmp.Diff([]cloud.Key{m.Key}, i.Complete()); diff != "" {
 		t.Errorf("keys of all (-want +got):\n%s", diff)
 	}
 	copied := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
-	i.update(change(types.ObjectUpdateKindEnter, copied,
+	i.Update(change(types.ObjectUpdateKindEnter, copied,
 		append(marks, is("name", "copy"), is("config.instanceUuid", "11111111-1111-1111-1111-111111111111"))...))
-	if s := i.seen(m).VM; s == nil || s.Ref != ref {
+	if s := seenOf(i, m).VM; s == nil || s.Ref != ref {
 		t.Errorf("find = %+v, want the VM and not its clone", s)
 	}
-	i.update(change(types.ObjectUpdateKindEnter, ref, is("runtime.powerState", types.VirtualMachinePowerStatePoweredOn)))
-	if s := i.seen(m).VM; s == nil || s.Name != m.Name || s.PoweredOff() {
+	i.Update(change(types.ObjectUpdateKindEnter, ref, is("runtime.powerState", types.VirtualMachinePowerStatePoweredOn)))
+	if s := seenOf(i, m).VM; s == nil || s.Name != m.Name || s.PoweredOff() {
 		t.Errorf("find = %+v after it entered once more, want all that was known and the change", s)
 	}
-	i.lose()
-	if i.seen(m).VM != nil {
+	i.Lose()
+	if seenOf(i, m).VM != nil {
 		t.Error("an inventory that gets no changes answers")
 	}
-	i.complete()
-	if keys := i.update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || i.seen(m).VM != nil {
-		t.Errorf("a VM that left concerns %v and is %+v", keys, i.seen(m).VM)
+	i.Complete()
+	if keys := i.Update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || seenOf(i, m).VM != nil {
+		t.Errorf("a VM that left concerns %v and is %+v", keys, seenOf(i, m).VM)
 	}
-	if keys := i.begin(); len(keys) != 1 {
+	if keys := i.Begin(); len(keys) != 1 {
 		t.Errorf("keys known before = %v", keys)
 	}
 }
