@@ -102,8 +102,8 @@ func TestCNINotReady(t *testing.T) {
 	blocked := vm(cloud.Running, reported("Succeeded", "1/1 every-boot", atEnd+`,"boot":{"state":"Failed",`+
 		`"reason":"NodeFilesFailed","message":"cni-configuration: Access to the path is denied."}`))
 	expect.Same(t, "the node knows more", strings.Replace(begins, "Looked", `The node reports: "cni-configuration: Access to the `+
-		`path is denied." (NodeFilesFailed). Looked`, 1)+`a file of the CNI in C:\etc\cni\net.d; another bootstrap provider configured `+
-		`the node`,
+		`path is denied." (NodeFilesFailed). Looked`, 1)+`a file of the CNI in C:\etc\cni\net.d; another bootstrap provider `+
+		`configured the node`,
 		conditions.GetMessage(world(blocked, withNode, noCNI(0), later, seen).windows, infrav1.CNIReadyCondition))
 	expect.Same(t, "no config of ours",
 		begins+`a file of the CNI in C:\etc\cni\net.d; another bootstrap provider configured the node`, sentence())
