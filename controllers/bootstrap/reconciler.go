@@ -27,6 +27,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
@@ -167,6 +168,8 @@ type facts struct {
 	windows *infrav1.WindowsMachine
 	// refused is why the Machine that the config calls its owner is not.
 	refused string
+	// large is which of these is too large for the cache.
+	large string
 
 	// The phases fill these in: the Secret with the user data, the cluster's CA, the workload cluster, the token.
 	secret   *corev1.Secret
@@ -194,9 +197,18 @@ type facts struct {
 	released bool
 }
 
+// load reads the config and what it belongs to in the cache, and anew from the API server where the cache has too little of it.
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
+	f, err := read(ctx, r.Client, key)
+	if err != nil || f == nil || !caches.IsStub(f.config) && (f.large == "" || !deleting(f)) {
+		return f, err
+	}
+	return read(ctx, caches.Direct{Client: r.Client, Live: r.Live}, key)
+}
+
+func read(ctx context.Context, api client.Client, key client.ObjectKey) (*facts, error) {
 	f := &facts{config: &bootstrapv1.WindowsBootstrapConfig{}}
-	err := r.Client.Get(ctx, key, f.config)
+	err := api.Get(ctx, key, f.config)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -204,22 +216,24 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, fmt.Errorf("get windowsbootstrapconfig: %w", err)
 	}
 	f.original = f.config.DeepCopy()
-	found, err := owner.Of(ctx, r.Client, f.config)
+	found, err := owner.Of(ctx, api, f.config)
 	if err != nil {
 		return nil, err
 	}
 	f.machine, f.cluster, f.refused = found.Machine, found.Cluster, found.Refused
-	return f, r.loadWindowsMachine(ctx, f)
+	err = loadWindowsMachine(ctx, api, f)
+	f.large = caches.Large(f.config, f.machine, f.cluster, f.windows)
+	return f, err
 }
 
 // loadWindowsMachine reads the WindowsMachine, once it belongs to the same Machine: the user data is made for its name, adapters
 // and size.
-func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
+func loadWindowsMachine(ctx context.Context, api client.Client, f *facts) error {
 	if f.machine == nil || !refusals.OnWindows(f.machine) {
 		return nil
 	}
 	var windows infrav1.WindowsMachine
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Spec.InfrastructureRef.Name}, &windows)
+	err := api.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Spec.InfrastructureRef.Name}, &windows)
 	if err == nil && owner.Has(f.machine, &windows) {
 		f.windows = &windows
 	}
@@ -239,6 +253,8 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f):
 		return phase.Run(ctx, f, r.clear(bootstrapv1.ConfigFinalizer, r.removeToken),
 			r.clear(bootstrapv1.GuestReportFinalizer, r.removeReport), r.release)
+	case f.large != "":
+		return phase.Stall(bootstrapv1.ObjectTooLargeReason, caches.TooLarge, f.large)
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, checkCluster, ready, r.linuxFirst, r.inPlace),
 			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),

@@ -130,6 +130,11 @@ func (r *room) open(t *testing.T) {
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&bootstrapv1.WindowsBootstrapConfig{}).
 		WithInterceptorFuncs(r.noted("management"))
+	for _, kind := range []client.Object{
+		&clusterv1.Cluster{}, &clusterv1.Machine{}, &infrav1.WindowsMachine{}, &bootstrapv1.WindowsBootstrapConfig{},
+	} {
+		builder.WithIndex(kind, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} })
+	}
 	if r.cluster != nil {
 		builder.WithObjects(r.cluster)
 	}

@@ -84,11 +84,13 @@ func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*cor
 			bootstrapapi.BootstrapTokenIDKey:               []byte(id),
 			bootstrapapi.BootstrapTokenSecretKey:           []byte(secretPart),
 			bootstrapapi.BootstrapTokenExpirationKey:       r.expiration(f),
-			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
 			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
 			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(r.groups(f)),
 			bootstrapapi.BootstrapTokenDescriptionKey:      []byte(mark(f.config)),
 		},
+	}
+	if f.config.Spec.Discovery.KubeconfigFrom.Secret.Name == "" { // or the node has a kubeconfig, and needs no signed cluster-info
+		secret.Data[bootstrapapi.BootstrapTokenUsageSigningKey] = []byte("true")
 	}
 	return secret, wrap("make bootstrap token", f.workload.Create(ctx, secret))
 }

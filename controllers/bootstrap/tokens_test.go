@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -169,4 +170,16 @@ func TestToken(t *testing.T) {
 		"auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
 		"description":       "capwin bootstrap token of ns/m uid",
 	}, have)
+}
+
+// TestTokenSignsNothing: a node that finds its cluster by a kubeconfig does not need cluster-info signed.
+func TestTokenSignsNothing(t *testing.T) {
+	r := newRoom(t, func(r *room) {
+		r.config.Spec.Discovery.KubeconfigFrom.Secret = bootstrapv1.KeyReference{Name: "discovery", Key: "value"}
+	})
+	f := &facts{config: r.config, cluster: r.cluster, machine: r.machine, windows: r.windows, workload: r.workload}
+	token := expect.Got(r.putToken(t.Context(), f, "abcdef.0123456789abcdef"))(t)
+	if usage, signs := token.Data["usage-bootstrap-signing"]; signs || len(token.Data) != 6 {
+		t.Errorf("the token has %d keys, and signs: %q", len(token.Data), usage)
+	}
 }

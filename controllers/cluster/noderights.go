@@ -14,16 +14,13 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/nodes"
 )
 
-const (
-	// mostConfigs of a Cluster are read at once before a role is revoked.
-	mostConfigs = 500
-	// tellAgain is how soon a refusal that lasts is reported once more. An API server forgets an Event after an hour.
-	tellAgain = 30 * time.Minute
-)
+// tellAgain is how soon a refusal that lasts is reported once more. An API server forgets an Event after an hour.
+const tellAgain = 30 * time.Minute
 
 // NodeRights are those of nodes, as package nodes decides. Configs ask for them by the name of a role. Before a role is revoked,
 // configs and Nodes are read from the API servers themselves.
@@ -124,10 +121,10 @@ func (n *NodeRights) isInUse(ctx context.Context, api *keep.Cluster, cluster cli
 		return true, nil
 	}
 	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
+	inNamespace, limit := client.InNamespace(cluster.Namespace), client.Limit(caches.PageOfLarge)
 	for next := ""; ; {
 		var configs bootstrapv1.WindowsBootstrapConfigList
-		page := []client.ListOption{client.InNamespace(cluster.Namespace), ofCluster, client.Limit(mostConfigs), client.Continue(next)}
-		if err := n.Live.List(ctx, &configs, page...); err != nil {
+		if err := n.Live.List(ctx, &configs, inNamespace, ofCluster, limit, client.Continue(next)); err != nil {
 			return false, fmt.Errorf("list windowsbootstrapconfigs: %w", err)
 		}
 		if anyConfig(&configs, needing(role)) {

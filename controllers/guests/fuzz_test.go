@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/odd"
@@ -53,7 +54,7 @@ func checkReports(t *testing.T, source *odd.Source) {
 	for range 1 + source.N(20) {
 		ears.pass(t.Context(), prod, all)
 		for _, r := range all {
-			if len(r.text) > cloud.MaxReport+1 {
+			if len(r.text) > plan.KeptReportBytes {
 				t.Fatalf("%d bytes are kept", len(r.text))
 			}
 		}

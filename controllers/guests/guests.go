@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
@@ -149,14 +149,14 @@ func (e *Ears) keep(r *report, text string, began time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r.read, r.boots = began, r.boots && !apierrors.IsNotFound(err)
-	text = text[:min(len(text), cloud.MaxReport+1)]
+	text = plan.Shorten(text)
 	if client.IgnoreNotFound(err) != nil || text == r.text {
 		return
 	}
 	if text != "" {
 		e.Heard(r.machine)
 	}
-	r.text = strings.Clone(text) // a part would keep the whole in memory
+	r.text = text
 }
 
 // MakeReport makes the empty object that a guest may replace, unless it is there. It has no labels and no annotations: a guest

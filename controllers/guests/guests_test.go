@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -156,11 +157,11 @@ func TestEars(t *testing.T) {
 		c.write(t, "win-1.a", "")
 		says("an empty one", "")
 		c.write(t, "win-1.a", strings.Repeat("x", cloud.MaxReport))
-		says("the longest", strings.Repeat("x", cloud.MaxReport), one)
-		c.write(t, "win-1.a", strings.Repeat("x", 3*cloud.MaxReport))
-		says("what is too long", strings.Repeat("x", cloud.MaxReport+1), one)
-		c.write(t, "win-1.a", strings.Repeat("x", 2*cloud.MaxReport))
-		says("what is too long again", strings.Repeat("x", cloud.MaxReport+1))
+		says("the longest", strings.Repeat("x", plan.KeptReportBytes), one)
+		c.write(t, "win-1.a", strings.Repeat("y", 3*cloud.MaxReport))
+		says("what is too long", strings.Repeat("y", plan.KeptReportBytes), one)
+		c.write(t, "win-1.a", strings.Repeat("y", 2*cloud.MaxReport))
+		says("what is too long again", strings.Repeat("y", plan.KeptReportBytes))
 		expect.OK(t, RemoveReport(t.Context(), c.Client, "win-1.a"))
 		says("one that is gone", "")
 		expect.Same(t, "what nobody asked for was read", false, slices.Contains(c.reads, "win-1.old"))

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -88,7 +89,7 @@ func TestFalseReports(t *testing.T) {
 			expect.Same(t, "what is kept of "+r.name, "before", r.text)
 			expect.Same(t, "it is read again: "+r.name, true, r.boots && !r.read.IsZero())
 		}
-		expect.Same(t, "bytes of a good one", cloud.MaxReport, len(good.text))
+		expect.Same(t, "bytes of a good one", plan.KeptReportBytes, len(good.text))
 	}
 	expect.Same(t, "woken", []cloud.Key{two, two}, woken)
 	for name := range bodies {

@@ -51,8 +51,11 @@ func newPhaseStage(t *testing.T, objects ...client.Object) *phaseStage {
 		expect.OK(t, add(scheme))
 	}
 	s := &phaseStage{fails: map[string]error{}}
+	byName := func(o client.Object) []string { return []string{o.GetName()} }
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&infrav1.WindowsMachine{}).
-		WithIndex(&infrav1.WindowsMachine{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).
+		WithIndex(&infrav1.WindowsMachine{}, metav1.ObjectNameField, byName).
+		WithIndex(&clusterv1.Cluster{}, metav1.ObjectNameField, byName).
+		WithIndex(&clusterv1.Machine{}, metav1.ObjectNameField, byName).
 		WithIndex(&infrav1.WindowsMachine{}, byIdentity, func(o client.Object) []string { return s.identitiesOf(o) }).
 		WithIndex(&ipamv1.IPAddress{}, "spec.address", func(o client.Object) []string {
 			address, _ := o.(*ipamv1.IPAddress)

@@ -126,13 +126,13 @@ func TestLoad(t *testing.T) {
 func TestLoadOthers(t *testing.T) {
 	s := newPhaseStage(t, &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}})
 	s.fails["get WindowsBootstrapConfig"] = errPhase
-	expect.OK(t, s.loadConfig(t.Context(), world(func(f *facts) { f.machine = nil })))
+	expect.OK(t, loadConfig(t.Context(), s.Client, world(func(f *facts) { f.machine = nil })))
 	for _, group := range []string{bootstrapv1.GroupVersion.Group, "bootstrap.example.com"} {
 		f := world()
 		f.machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Other", Name: "c"}
-		expect.OK(t, s.loadConfig(t.Context(), f))
+		expect.OK(t, loadConfig(t.Context(), s.Client, f))
 		f.machine.Spec.Bootstrap.ConfigRef.Kind = "WindowsBootstrapConfig"
-		if err := s.loadConfig(t.Context(), f); (err != nil) != (group == bootstrapv1.GroupVersion.Group) {
+		if err := loadConfig(t.Context(), s.Client, f); (err != nil) != (group == bootstrapv1.GroupVersion.Group) {
 			t.Errorf("of %s: %v", group, err)
 		}
 	}

@@ -35,6 +35,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
@@ -172,6 +173,8 @@ type facts struct {
 	cluster *clusterv1.Cluster
 	// refused is why the Machine that the object calls its owner is not.
 	refused string
+	// large is which of these is too large for the cache.
+	large string
 	// config is what the user data is made of; nil when another bootstrap provider makes it.
 	config *bootstrapv1.WindowsBootstrapConfig
 
@@ -210,9 +213,18 @@ type facts struct {
 	released  bool
 }
 
+// load reads the machine and what it belongs to in the cache, and anew from the API server where the cache has too little of it.
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
+	f, err := r.read(ctx, r.Client, key)
+	if err != nil || f == nil || !caches.IsStub(f.windows) && (f.large == "" || !deleting(f)) {
+		return f, err
+	}
+	return r.read(ctx, caches.Direct{Client: r.Client, Live: r.Live}, key)
+}
+
+func (r *Reconciler) read(ctx context.Context, api client.Client, key client.ObjectKey) (*facts, error) {
 	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now(), speed: r.Speed, clouds: r.Clouds}
-	err := r.Client.Get(ctx, key, f.windows)
+	err := api.Get(ctx, key, f.windows)
 	if apierrors.IsNotFound(err) {
 		r.firsts.forget(key)
 		return nil, r.Pools.FreeLeft(ctx, key)
@@ -225,17 +237,19 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, nil
 	}
 	f.original = f.windows.DeepCopy()
-	found, err := owner.Of(ctx, r.Client, f.windows)
+	found, err := owner.Of(ctx, api, f.windows)
 	if err != nil {
 		return nil, err
 	}
 	f.machine, f.cluster, f.refused = found.Machine, found.Cluster, found.Refused
-	return f, r.loadConfig(ctx, f)
+	err = loadConfig(ctx, api, f)
+	f.large = caches.Large(f.windows, f.machine, f.cluster, f.config)
+	return f, err
 }
 
 // loadConfig reads the config, which has how long the guest may take and what its node reserves. Both only serve people: a
 // machine goes on without its config, and without the CRD of configs. It does not use another Machine's config.
-func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
+func loadConfig(ctx context.Context, api client.Client, f *facts) error {
 	if f.machine == nil {
 		return nil
 	}
@@ -244,7 +258,7 @@ func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 		return nil
 	}
 	var config bootstrapv1.WindowsBootstrapConfig
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: ref.Name}, &config)
+	err := api.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: ref.Name}, &config)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil
 	}
@@ -270,6 +284,8 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 			phase.Unless(nothingToRemove, r.refuseCopy, r.recall, r.connect, r.sameServer, r.readDigest, r.remove, r.freeAddresses,
 				r.noteRemoved),
 			r.freeSecret, r.release))
+	case f.large != "":
+		return phase.Stall(infrav1.ObjectTooLargeReason, caches.TooLarge, f.large)
 	default:
 		return phase.Run(ctx, f, r.owned, r.place, r.identify, r.compare, r.refuseCopy, phase.Unless(hadVM, r.complete),
 			r.recordIdentity, r.claimAddresses, r.noteTenant, phase.Unless(hadVM, r.ready), r.connect, r.sameServer,

@@ -7,12 +7,24 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 )
 
 // Cached is how a manager caches what Cluster API writes: without what no one here reads. A manager among thousands of machines
 // is as large as its cache, twice over, because of the garbage collector.
 func Cached() map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{&clusterv1.Machine{}: {Transform: withoutStatus}}
+	return map[client.Object]cache.ByObject{
+		&clusterv1.Machine{}: {Transform: withoutStatus}, &clusterv1.Cluster{}: {Transform: withoutTopology},
+	}
+}
+
+// withoutTopology leaves out what a Cluster has for its ClusterClass, such as variables of any size.
+func withoutTopology(o any) (any, error) {
+	if cluster, ok := o.(*clusterv1.Cluster); ok {
+		cluster.Spec.Topology = clusterv1.Topology{}
+	}
+	return caches.Keep(o)
 }
 
 // withoutStatus leaves of a Machine's status what is read of it: its Node, how that fares, and what has been initialized. Cluster
@@ -20,9 +32,8 @@ func Cached() map[client.Object]cache.ByObject {
 func withoutStatus(o any) (any, error) {
 	machine, ok := o.(*clusterv1.Machine)
 	if !ok {
-		return o, nil
+		return caches.Keep(o)
 	}
-	machine.ManagedFields = nil
 	status := clusterv1.MachineStatus{NodeRef: machine.Status.NodeRef, Initialization: machine.Status.Initialization}
 	for _, kind := range []string{clusterv1.MachineNodeHealthyCondition, clusterv1.MachineNodeReadyCondition} {
 		if c := conditions.Get(machine, kind); c != nil {
@@ -30,7 +41,7 @@ func withoutStatus(o any) (any, error) {
 		}
 	}
 	machine.Status = status
-	return machine, nil
+	return caches.Keep(machine)
 }
 
 // Names is a client whose lists are for those who only read them, such as the keys of all objects of a Cluster: what is listed

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -39,13 +41,7 @@ func TestCached(t *testing.T) {
 		},
 	}
 	machine.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "capi"}}
-	kept := machine.DeepCopy()
-	for o, by := range Cached() {
-		if _, of := o.(*clusterv1.Machine); !of {
-			t.Errorf("%T", o)
-		}
-		kept = expect.Got(by.Transform(kept))(t).(*clusterv1.Machine)
-	}
+	kept, _ := cached(t, machine.DeepCopy()).(*clusterv1.Machine)
 	for what, of := range map[string]func(*clusterv1.Machine) any{
 		"the spec":   func(m *clusterv1.Machine) any { return m.Spec },
 		"labels":     func(m *clusterv1.Machine) any { return m.Annotations },
@@ -70,6 +66,37 @@ func TestCached(t *testing.T) {
 	for _, by := range Cached() {
 		if got := expect.Got(by.Transform(other))(t); got != any(other) {
 			t.Errorf("%T became %T", other, got)
+		}
+	}
+}
+
+// cached is what our caches keep of an object.
+func cached(t *testing.T, o client.Object) client.Object {
+	t.Helper()
+	for of, by := range Cached() {
+		if reflect.TypeOf(of) == reflect.TypeOf(o) {
+			return expect.Got(by.Transform(o))(t).(client.Object)
+		}
+	}
+	t.Fatalf("no cache of %T", o)
+	return nil
+}
+
+// TestCachedClusters: a Cluster of a ClusterClass may have variables of any size, and stays one that works. Whatever else is too
+// large leaves a stub.
+func TestCachedClusters(t *testing.T) {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}
+	cluster.Spec.ControlPlaneEndpoint.Host = "10.0.0.10"
+	want := cluster.DeepCopy()
+	cluster.Spec.Topology.ClassRef.Name = "class"
+	cluster.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "a"}}
+	cluster.Spec.Topology.Variables[0].Value.Raw = make([]byte, caches.MostBytes)
+	expect.Same(t, "Cluster", client.Object(want), cached(t, cluster))
+	label := strings.Repeat("x", caches.MostBytes)
+	for _, o := range []client.Object{&clusterv1.Cluster{}, &clusterv1.Machine{}} {
+		o.SetLabels(map[string]string{"cluster.x-k8s.io/a": label})
+		if !caches.IsStub(cached(t, o)) {
+			t.Errorf("a large %T is kept", o)
 		}
 	}
 }

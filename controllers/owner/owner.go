@@ -4,6 +4,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 )
 
 // Owner is what an object belongs to. What is not there, or not known yet, is nil.
@@ -39,7 +42,7 @@ func Of(ctx context.Context, c client.Client, o client.Object) (Owner, error) {
 	}
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	if found.Machine != nil {
-		name = found.Machine.Spec.ClusterName
+		name = cmp.Or(found.Machine.Spec.ClusterName, name)
 	}
 	if name == "" {
 		return found, nil
@@ -67,6 +70,8 @@ func machineOf(ctx context.Context, c client.Client, o client.Object) (found Own
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return Owner{}, fmt.Errorf("get owner machine: %w", err)
+		case caches.IsStub(machine) && machine.UID == ref.UID: // it is not known what it names
+			return Owner{Machine: machine}, nil
 		case Refusal(machine, gvk.GroupKind(), o.GetName()) != "":
 			found.Refused = Refusal(machine, gvk.GroupKind(), o.GetName())
 		case machine.UID == ref.UID:

@@ -1,17 +1,21 @@
 package owner_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -201,4 +205,36 @@ func TestJoinedByNode(t *testing.T) {
 	expect.Same(t, "no Node", false, owner.Joined(machine))
 	machine.Status.NodeRef.Name = "node"
 	expect.Same(t, "a Node", true, owner.Joined(machine))
+}
+
+// TestOwnerIsLarge: it is not known what a Machine names that is too large for the cache. It is not refused for that, and the
+// Cluster is that of the label.
+func TestOwnerIsLarge(t *testing.T) {
+	machine := readMachine()
+	machine.Annotations = map[string]string{"cluster.x-k8s.io/a": strings.Repeat("x", caches.MostBytes)}
+	stub := expect.Got(caches.Keep(machine))(t).(client.Object)
+	for uid, want := range map[types.UID]bool{"uid": true, "another": false} {
+		reference := readReference()
+		reference.UID = uid
+		api := stubs{readWorld(t, "", readMachine(), readCluster("labelled")), stub}
+		found := expect.Got(owner.Of(t.Context(), api, readObject(reference)))(t)
+		if (found.Machine != nil) != want || found.Cluster == nil || (found.Refused == "") != want {
+			t.Errorf("of %s is found %+v", uid, found)
+		}
+	}
+}
+
+// stubs has a stub of the Machine.
+type stubs struct {
+	client.Client
+
+	stub client.Object
+}
+
+func (s stubs) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if machine, is := o.(*clusterv1.Machine); is {
+		*machine = *s.stub.(*clusterv1.Machine)
+		return nil
+	}
+	return s.Client.Get(ctx, key, o, options...)
 }

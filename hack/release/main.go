@@ -29,6 +29,7 @@ func main() {
 	flag.StringVar(&r.built, "built", "", "folder that hack/image wrote; its image is named by digest, and gets a provenance")
 	flag.StringVar(&r.revision, "revision", "", "commit of the source, for the provenance")
 	flag.StringVar(&r.builder, "builder", "", "URI of who builds, for the provenance")
+	flag.StringVar(&r.vulncheck, "vulncheck", "", "left-out if known vulnerabilities were not searched for, for the provenance")
 	flag.Parse()
 	if err := r.write(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -36,7 +37,7 @@ func main() {
 	}
 }
 
-type release struct{ version, image, out, source, built, revision, builder string }
+type release struct{ version, image, out, source, built, revision, builder, vulncheck string }
 
 // component is one provider of the release: its type in clusterctl, and the files in its folder besides the manifests.
 type component struct {

@@ -70,7 +70,7 @@ func (r release) writeProvenance() error {
 		Type: "https://in-toto.io/Statement/v1", PredicateType: "https://slsa.dev/provenance/v1", Subject: subjects,
 	}
 	s.Predicate.BuildDefinition.BuildType = releasing
-	s.Predicate.BuildDefinition.ExternalParameters = map[string]string{"version": r.version, "image": r.image}
+	s.Predicate.BuildDefinition.ExternalParameters = r.parameters()
 	s.Predicate.BuildDefinition.Dependencies = materials
 	s.Predicate.RunDetails.Builder.ID = r.builder
 	content, err := json.MarshalIndent(s, "", "  ")
@@ -78,6 +78,15 @@ func (r release) writeProvenance() error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.built, "provenance.json"), content, 0o600)
+}
+
+// parameters are what whoever releases has chosen.
+func (r release) parameters() map[string]string {
+	chosen := map[string]string{"version": r.version, "image": r.image}
+	if r.vulncheck != "" {
+		chosen["vulncheck"] = r.vulncheck
+	}
+	return chosen
 }
 
 // subjects are the image, with its platforms, and the files that users download.

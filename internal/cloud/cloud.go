@@ -185,7 +185,8 @@ type VM struct {
 	// did not accept a deletion of ours. It has the IDs and the last place of the VM. Empty if nothing can be left.
 	Left string
 
-	// Report is the guest's own, for plan.DecodeReport. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.
+	// Report is the guest's own, for plan.DecodeReport. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes,
+	// and of a shorter one may come what plan.Shorten leaves.
 	Report string
 }
 

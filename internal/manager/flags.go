@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
@@ -224,9 +225,10 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 		RetryPeriod:   &f.retryPeriod,
 		Cache: cache.Options{
 			SyncPeriod:       &f.syncPeriod,
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: caches.Keep,
 			ByObject:         owner.Cached(),
 		},
+		NewClient: caches.NewClient,
 		// Secrets are never cached: our roles allow only get by name, and that is all we need.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 	}

@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
@@ -111,11 +112,12 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 	if err != nil {
 		return fmt.Errorf("add the controller of policies in workload clusters: %w", err)
 	}
+	direct := caches.Direct{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	return (&machine.Reconciler{
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Workload: clusters,
-		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
+		Pools:    &addresses.Pools{Client: direct, Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		Policies: policies,
 		Clouds:   registry(provider),
 		Credentials: &credentials.Keeper{

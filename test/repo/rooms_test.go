@@ -51,7 +51,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/request", may: []string{
 		"api", "internal/cloud", "internal/cloud/vsphere/places", "internal/cloud/vsphere/seen",
 	}},
-	{folder: "internal/cloud/vsphere/seen", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/vsphere/seen", may: []string{"api", "bootstrap/plan", "internal/cloud"}},
 	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/azure/calls", may: []string{
 		"api", "internal/breaker", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/fault",
@@ -126,13 +126,14 @@ var rooms = []room{
 	{folder: "internal/collect", may: []string{"internal/apiserver", "internal/placement"}},
 	{folder: "internal/policies", may: []string{"internal/placement"}},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
-	{folder: "controllers/owner"},
+	{folder: "controllers/owner", may: []string{"controllers/caches"}},
+	{folder: "controllers/caches", may: []string{"api"}},
 	{folder: "controllers/fresh"},
 	{folder: "controllers/refusals", may: []string{"api"}},
 	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
 	{folder: "controllers/cluster", may: []string{
-		"api", "bootstrap", "controllers/cluster", "controllers/owner", "internal/apiserver", "internal/cloud", "internal/collect",
-		"internal/placement", "internal/policies", "internal/tenants", "internal/turns", "internal/workload",
+		"api", "bootstrap", "controllers/caches", "controllers/cluster", "controllers/owner", "internal/apiserver", "internal/cloud",
+		"internal/collect", "internal/placement", "internal/policies", "internal/tenants", "internal/turns", "internal/workload",
 	}},
 	{folder: "controllers/cluster/keep", may: []string{"internal/cloud"}},
 	{folder: "controllers/cluster/guests", may: []string{"bootstrap", "controllers/cluster/keep", "internal/cloud"}},
@@ -150,11 +151,13 @@ var rooms = []room{
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{
 		"api", "bootstrap", "controllers/cluster/guests", "controllers/cluster/keep", "controllers/cluster/nodes", "controllers/fresh",
+		"controllers/caches",
 		"controllers/guests", "controllers/linux", "controllers/owner", "controllers/phase", "controllers/refusals", "internal/cloud",
 		"internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
-		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
+		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/caches",
+		"controllers/credentials",
 		"controllers/fresh", "controllers/guests", "controllers/identities", "controllers/inherit", "controllers/linux",
 		"controllers/owner", "controllers/phase", "controllers/refusals", "internal/wake",
 	}},

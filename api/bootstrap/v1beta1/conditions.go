@@ -30,6 +30,9 @@ const (
 	// WaitingForOwnerReason: Cluster API has not set the owning Machine yet.
 	WaitingForOwnerReason = "WaitingForOwner"
 
+	// ObjectTooLargeReason: the config, its Machine or its Cluster is larger than what the manager keeps of an object.
+	ObjectTooLargeReason = "ObjectTooLarge"
+
 	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 

@@ -242,7 +242,7 @@ type WindowsBootstrapConfigInitialization struct {
 // WindowsBootstrapConfigTemplate and use it in the MachineDeployment, which then
 // replaces its machines.
 //
-// +kubebuilder:validation:XValidation:rule="!self.metadata.name.endsWith('-kubeconfig')",message="the bootstrap Secret gets the name of the config, and names that end in -kubeconfig are for the kubeconfigs of Clusters; use another name"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !self.metadata.name.matches('-(kubeconfig|ca|etcd|proxy|sa|apiserver-etcd-client)$')",optionalOldSelf=true,message="the bootstrap Secret gets the name of the config, and names that end in -kubeconfig, -ca, -etcd, -proxy, -sa or -apiserver-etcd-client are for the Secrets of Clusters; use another name"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.initialization) || !has(oldSelf.status.initialization.dataSecretCreated) || !oldSelf.status.initialization.dataSecretCreated || (has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec))",message="the VM was made with this config, and a change would not reach it; create a new WindowsBootstrapConfigTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".spec"
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion

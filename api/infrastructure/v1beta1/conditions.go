@@ -54,6 +54,12 @@ const (
 	// Run: `kubectl get windowsmachine,windowsbootstrapconfig NAME -o yaml | grep -A6 ownerReferences`
 	OwnerNotSupportedReason = "OwnerNotSupported"
 
+	// ObjectTooLargeReason: the object, its Machine or its Cluster has more than 128 KiB, of which the manager keeps the name alone;
+	// only a deletion goes on.
+	// Cause: annotations or labels that a program adds to; an object that an earlier release stored.
+	// Run: `kubectl get KIND NAME -o json | jq '.metadata.annotations | map_values(length)'`
+	ObjectTooLargeReason = "ObjectTooLarge"
+
 	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned.
 	// Cause: its provider is working or stuck.
 	// Run: `clusterctl describe cluster CLUSTER`

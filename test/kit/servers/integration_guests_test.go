@@ -124,6 +124,7 @@ func tryGuestWrites(t *testing.T, w *Workload, login kubernetes.Interface) {
 	expect.OK(t, update(report(guestReport, largest)))
 	found := expect.Got(w.client.CoreV1().ConfigMaps(bootstrap.GuestNamespace).Get(t.Context(), guestReport, metav1.GetOptions{}))(t)
 	expect.Same(t, "bytes of the report", len(largest), len(found.Data[bootstrap.GuestReportKey]))
+	expect.OK(t, update(report(guestReport, "x"))) // whoever writes another value takes the field from its managers
 	changed := func(change func(*corev1.ConfigMap)) error { return update(report(guestReport, "x"), change) }
 	get := func() error { _, err := own.Get(t.Context(), guestReport, metav1.GetOptions{}); return err }
 	list := func() error { _, err := own.List(t.Context(), metav1.ListOptions{}); return err }
@@ -145,7 +146,14 @@ func tryGuestWrites(t *testing.T, w *Workload, login kubernetes.Interface) {
 		"immutable":                   changed(func(o *corev1.ConfigMap) { o.Immutable = new(true) }),
 		"labels":                      changed(func(o *corev1.ConfigMap) { o.Labels = map[string]string{"x": "y"} }),
 		"annotations":                 changed(func(o *corev1.ConfigMap) { o.Annotations = map[string]string{"x": "y"} }),
-		"finalizers":                  changed(func(o *corev1.ConfigMap) { o.Finalizers = []string{"example.com/x"} }),
+		"a name to be generated":      changed(func(o *corev1.ConfigMap) { o.GenerateName = "x" }),
+		"many managers of fields": changed(func(o *corev1.ConfigMap) {
+			o.ManagedFields = managers(600, `{"f:data":{"f:report":{}}}`)
+		}),
+		"a manager of many fields": changed(func(o *corev1.ConfigMap) {
+			o.ManagedFields = managers(1, `{"f:data":{"f:`+strings.Repeat("x", 4096)+`":{}}}`)
+		}),
+		"finalizers": changed(func(o *corev1.ConfigMap) { o.Finalizers = []string{"example.com/x"} }),
 		"owners": changed(func(o *corev1.ConfigMap) {
 			o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "x", UID: "x"}}
 		}),
@@ -157,4 +165,15 @@ func tryGuestWrites(t *testing.T, w *Workload, login kubernetes.Interface) {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}
+}
+
+// managers are entries of managedFields, as a guest could send them.
+func managers(count int, fields string) (entries []metav1.ManagedFieldsEntry) {
+	for i := range count {
+		entries = append(entries, metav1.ManagedFieldsEntry{
+			Manager: fmt.Sprint("manager-", i), Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(fields),
+		})
+	}
+	return entries
 }

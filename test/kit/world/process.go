@@ -25,6 +25,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/guests"
@@ -215,8 +216,9 @@ func (p *Process) manager(n *Namespace, name string, o Options) (ctrl.Manager, e
 		Logger:         p.logs.Logger(),
 		Metrics:        server.Options{BindAddress: "0"},
 		Cache: cache.Options{
-			DefaultNamespaces: watched, DefaultTransform: cache.TransformStripManagedFields(), ByObject: owner.Cached(),
+			DefaultNamespaces: watched, DefaultTransform: caches.Keep, ByObject: owner.Cached(),
 		},
+		NewClient: caches.NewClient,
 		Client: client.Options{
 			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
 		},
@@ -244,9 +246,10 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 		one.Interval, one.Pace = cmp.Or(o.ReadSecrets, readSecrets), time.Millisecond
 	}
 	ears := &guests.Ears{GetClient: w.Clusters.GetClient, Heard: changed.Wake}
+	direct := caches.Direct{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	return errors.Join(mgr.Add(register), mgr.Add(others), mgr.Add(ears), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Clouds: o.clouds(),
-		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
+		Pools:       &addresses.Pools{Client: direct, Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
 		Credentials: own, Identities: others, Held: held,
 		Accounts: register, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		WatchFilter: o.WatchFilter, Ears: ears, Manager: o.Manager, TookOver: o.TookOver,

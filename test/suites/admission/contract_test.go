@@ -195,9 +195,9 @@ func TestComponents(t *testing.T) {
 		} {
 			want[provider+" "+kind] = number
 		}
-		// One is for templates. The others bound what our account may write; in the bootstrap provider one is for configs that
-		// became user data, and in the infrastructure provider one for the Clusters of the flavors.
-		policies := map[string]int{"infrastructure-windows": 6, "bootstrap-windows": 5}[provider]
+		// One is for templates, and one for the sizes of specs. The others bound what our account may write; in the bootstrap provider
+		// one is for configs that became user data, and in the infrastructure provider one for the Clusters of the flavors.
+		policies := map[string]int{"infrastructure-windows": 7, "bootstrap-windows": 6}[provider]
 		want[provider+" ValidatingAdmissionPolicy"], want[provider+" ValidatingAdmissionPolicyBinding"] = policies, policies
 	}
 	expect.Same(t, "objects", want, count)

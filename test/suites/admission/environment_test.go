@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,6 +101,11 @@ func install() error {
 		}
 		for _, object := range rendered {
 			objects = append(objects, object.DeepCopy())
+			if object.GetKind() == "ValidatingAdmissionPolicy" && strings.HasSuffix(object.GetName(), "-bootstrap-"+sizesPolicy) {
+				if err := storeLarge(ctx); err != nil {
+					return err
+				}
+			}
 			if err := apply(ctx, object); err != nil {
 				return err
 			}

@@ -90,12 +90,13 @@ func placed(field, message, right string, wrong ...any) rule {
 	return rule{at: at, field: named, message: message, accepted: edits(at, right), refused: edits(at, wrong...)}
 }
 
-// configName keeps user data out of the Secrets that others take for kubeconfigs.
+// configName keeps user data out of the Secrets of Clusters: their kubeconfigs, certificate authorities and keys.
 var configName = rule{
-	message: "the bootstrap Secret gets the name of the config, and names that end in -kubeconfig are for the kubeconfigs of " +
-		"Clusters; use another name",
-	accepted: []map[string]any{{"metadata.name": "win-kubeconfig-0"}, {"metadata.name": "kubeconfig"}},
-	refused:  []map[string]any{{"metadata.name": "blue-kubeconfig"}},
+	message: "the bootstrap Secret gets the name of the config, and names that end in -kubeconfig, -ca, -etcd, -proxy, -sa or " +
+		"-apiserver-etcd-client are for the Secrets of Clusters; use another name",
+	accepted: edits("metadata.name", "win-kubeconfig-0", "kubeconfig", "ca", "blue-sa-x7k2p", "blue.ca", "usa", "etcd-0"),
+	refused: edits("metadata.name",
+		"blue-kubeconfig", "blue-ca", "blue-etcd", "blue-proxy", "blue-sa", "blue-apiserver-etcd-client", "win-0-ca"),
 }
 
 // renderedOnce has changes that the CRD's rule sees. TestRenderedConfigsAreFrozen has those that only the policy sees.

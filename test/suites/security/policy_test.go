@@ -146,8 +146,8 @@ func (s *thief) updateConfigs(t *testing.T) {
 	s.make(t, config)
 	// To compare much must not cost more than the API server allows a policy.
 	large := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: s.meta()}
-	for i := range 32 {
-		file := bootstrapv1.CustomFile{Path: fmt.Sprintf(`C:\app\%d`, i), Content: strings.Repeat("x", 32<<10)}
+	for i := range 3 {
+		file := bootstrapv1.CustomFile{Path: fmt.Sprintf(`C:\app\%d`, i), Content: strings.Repeat("x", 31<<10)}
 		large.Spec.Custom.Files = append(large.Spec.Custom.Files, file)
 	}
 	s.make(t, large)
@@ -160,7 +160,7 @@ func (s *thief) updateConfigs(t *testing.T) {
 	s.allowed(t, "its finalizer for what the guest reports", change(config, func(c *bootstrapv1.WindowsBootstrapConfig) {
 		c.Finalizers = append(c.Finalizers, bootstrapv1.ConfigFinalizer, bootstrapv1.GuestReportFinalizer)
 	}))
-	s.allowed(t, "its finalizer on a config of 1 MiB", change(large, hold))
+	s.allowed(t, "its finalizer on a config of 93 KiB", change(large, hold))
 }
 
 // meta is of an object that others hold, label, annotate and own.

@@ -68,6 +68,12 @@ func (s *thief) createSecrets(t *testing.T) {
 			return api.Create(t.Context(), o)
 		}))
 	}
+	for _, end := range []string{"ca", "etcd", "proxy", "sa", "apiserver-etcd-client"} {
+		attempt(t, s.refused("own-secrets", "takes the name of a Cluster's "+end+" before the Cluster does",
+			func(t *testing.T, api client.Client) error {
+				return api.Create(t.Context(), ours(s.namespace, "blue-"+end))
+			}))
+	}
 	s.allowed(t, "a bootstrap Secret", func(t *testing.T, api client.Client) error {
 		return api.Create(t.Context(), ours(s.namespace, s.name()))
 	})

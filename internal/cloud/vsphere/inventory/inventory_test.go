@@ -203,13 +203,16 @@ func TestByRecord(t *testing.T) {
 	expect.Same(t, "not by another reference", cloud.Unseen, i.Find(m, seen.RefOf("vm-2")).Whose)
 }
 
-// TestReportTooLong: a report at the limit is kept, and one beyond becomes one that no one can read.
+// TestReportTooLong: 2 KiB of a report at the limit are kept, and one beyond becomes one that no one can read.
 func TestReportTooLong(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "limit", plan.MaxReportBytes, cloud.MaxReport)
 	m := machines.VSphere("m")
 	for _, length := range []int{cloud.MaxReport, cloud.MaxReport + 1, 1 << 20} {
-		want := min(length, cloud.MaxReport+1)
+		want := plan.KeptReportBytes
+		if length > cloud.MaxReport {
+			want = len(seen.TooLong)
+		}
 		i := fresh()
 		enters(i, "vm", m, strings.Repeat("r", length))
 		expect.Same(t, fmt.Sprint("bytes of a report of ", length), want, len(seenOf(i, m).VM.Report))

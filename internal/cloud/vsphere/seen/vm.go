@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -132,7 +133,7 @@ func bounded(report string) string {
 	if len(report) > cloud.MaxReport {
 		return TooLong
 	}
-	return strings.Clone(report)
+	return plan.Shorten(report)
 }
 
 func parentOf(value any) string {
