@@ -153,8 +153,7 @@ func keepVM(o, kept *infrav1.WindowsMachine) {
 	if left := mostOfSpec; fits(reflect.ValueOf(&o.Spec), &left) {
 		kept.Spec = o.Spec
 	}
-	kept.Status.NetworkInterfaces = o.Status.NetworkInterfaces
-	kept.Status.VSphere, kept.Status.Azure = o.Status.VSphere, o.Status.Azure
+	kept.Status = o.Status.WhereItIs()
 }
 
 // someOf are those labels or annotations that Cluster API or we may read.

@@ -23,9 +23,9 @@ func named(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-func (m *metered) spend(namespace, name string, cost time.Duration) {
+func (m *metered) spend(cost time.Duration) {
 	m.Work = func(f func()) time.Duration { f(); return cost }
-	m.Charge(named(namespace, name), func() time.Time { return m.now }, func() { m.now = m.now.Add(cost) })
+	m.Charge(named("a", "1"), func() time.Time { return m.now }, func() { m.now = m.now.Add(cost) })
 }
 
 func (m *metered) rest(namespace, name string) time.Duration {
@@ -37,16 +37,16 @@ func (m *metered) rest(namespace, name string) time.Duration {
 func TestMeter(t *testing.T) {
 	s, m := time.Second, newMetered()
 	expect.Same(t, "rest without work", 0*s, m.rest("a", "1"))
-	m.spend("a", "1", 15*s)
+	m.spend(15 * s)
 	expect.Same(t, "rest with the credit used", 0*s, m.rest("a", "1"))
-	m.spend("a", "1", 6*s)
+	m.spend(6 * s)
 	expect.Same(t, "rest beyond it", 18*s, m.rest("a", "2"))
 	expect.Same(t, "rest of the one that had it", 24*s, m.rest("a", "1"))
 	expect.Same(t, "rest of another namespace", 0*s, m.rest("b", "1"))
 	m.now = m.now.Add(5 * s)
 	expect.Same(t, "rest later", 13*s, m.rest("a", "2"))
 	m.now = m.now.Add(time.Hour)
-	m.spend("a", "1", 16*s)
+	m.spend(16 * s)
 	expect.Same(t, "rest, with no more credit after an hour of nothing", 4*s, m.rest("a", "2"))
 	m.Forget(named("a", "1"))
 	expect.Same(t, "what one owed that is gone", 4*s, m.rest("a", "2"))
@@ -64,7 +64,7 @@ func TestMeterOfMuchWork(t *testing.T) {
 			m.now = m.now.Add(rest)
 			continue
 		}
-		m.spend("a", "1", time.Second)
+		m.spend(time.Second)
 		worked += time.Second
 	}
 	expect.Same(t, "work in an hour, at most its share", true, worked <= 15*time.Minute+20*time.Second)

@@ -53,3 +53,8 @@ func (r VMRecord) GivenBy(server string) VMRecord {
 	}
 	return r
 }
+
+// WhereItIs is the part of the status that has which VM it is, where, and with which addresses.
+func (s *WindowsMachineStatus) WhereItIs() WindowsMachineStatus {
+	return WindowsMachineStatus{NetworkInterfaces: s.NetworkInterfaces, VSphere: s.VSphere, Azure: s.Azure}
+}
