@@ -84,7 +84,7 @@ var keys = map[string][]string{
 	vSphere: {"server", "username", "password", "thumbprint", "ca.crt"},
 	azure: {
 		"tenantID", "clientID", "clientSecret", "certificate", "cloud", "resourceManagerEndpoint", "authority", "audience", "caBundle",
-		"storageSuffix", "computeAPIVersion",
+		"computeAPIVersion",
 	},
 }
 

@@ -18,10 +18,11 @@ const (
 )
 
 // LastWords reads the boot log of a VM that is seen and proved to be the machine's: the log is asked for by name, which another
-// VM may have by now. It is COM1, where our agent writes what it does and Windows' console what becomes of Windows.
+// VM may have by now. A cloud whose addresses a Secret has could name any server for it, and is not asked. The log is COM1, where
+// our agent writes what it does and Windows' console what becomes of Windows.
 func (a *account) LastWords(ctx context.Context, m cloud.Machine) ([]string, error) {
 	id, ok := arm.ReadProviderID(m.ProviderID)
-	if !ok || !a.serves(m) || m.Spec.Azure == nil ||
+	if !ok || !a.serves(m) || a.calls.Principal.Chosen || m.Spec.Azure == nil ||
 		m.Spec.Azure.BootDiagnostics.Type == infrav1.AzureBootDisabled {
 		return nil, nil
 	}

@@ -2,13 +2,17 @@ package azure
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -21,11 +25,18 @@ func (s *stage) storing(suffix string) *account {
 	s.t.Helper()
 	a := s.watched()
 	grant := placement.OwnSecret(cloud.Asker{Namespace: "default"}, "azure")
-	who := expect.Got(login.Open(login.Request{Grant: grant, Secret: map[string][]byte{
-		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte(armsim.Secret),
-		"resourceManagerEndpoint": []byte(s.Endpoint()), "authority": []byte(s.Endpoint()),
-		"caBundle": s.CA(), "storageSuffix": []byte(suffix),
-	}}))(s.t)
+	file := filepath.Join(s.t.TempDir(), "clouds.json")
+	text := expect.Got(json.Marshal(map[string]any{"clouds": []map[string]string{{
+		"name": "Lab", "resourceManagerEndpoint": s.Endpoint(), "authority": s.Endpoint(), "caBundle": string(s.CA()),
+		"storageSuffix": suffix,
+	}}}))(s.t)
+	expect.OK(s.t, os.WriteFile(file, text, 0o600))
+	who := expect.Got(login.Open(login.Request{
+		Grant: grant, Book: expect.Got(clouds.Load(file))(s.t), Cloud: "Lab", Secret: map[string][]byte{
+			"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte(armsim.Secret),
+			"cloud": []byte("Lab"),
+		},
+	}))(s.t)
 	a.calls.Principal.BootLog = who.BootLog
 	return a
 }
@@ -113,6 +124,19 @@ func TestBootLogOfAVMThatIsNotSeen(t *testing.T) {
 	s.live(a, 20*time.Minute)
 	s.foreign(m.Name, map[string]string{"owner": "finance"})
 	s.write(m, "CAPWIN of somebody else")
+	s.Forget()
+	expect.Same(t, "lines", 0, len(expect.Got(a.LastWords(t.Context(), m))(t)))
+	expect.Same(t, "boot logs that are asked for", 0, s.ByClass()["POST vm boot log"])
+}
+
+// TestBootLogOfAChosenCloud: a cloud whose addresses a Secret has is not even asked for the address of a log.
+func TestBootLogOfAChosenCloud(t *testing.T) {
+	s := newStage(t)
+	a, m := s.storing(strings.TrimPrefix(s.Endpoint(), "https://")), s.machine("m")
+	s.run(a, m)
+	s.write(m, "CAPWIN x")
+	s.live(a, 2*time.Minute)
+	a.calls.Principal.Chosen = true
 	s.Forget()
 	expect.Same(t, "lines", 0, len(expect.Got(a.LastWords(t.Context(), m))(t)))
 	expect.Same(t, "boot logs that are asked for", 0, s.ByClass()["POST vm boot log"])

@@ -28,8 +28,8 @@ func TestInit(t *testing.T) {
 	u.clusterctl(append(initOfTheQuickStart(t), kubeconfig)...)
 	u.wantProviders(management)
 	infrastructure, bootstrap := u.objects(management, "infrastructure-windows"), u.objects(management, "bootstrap-windows")
-	if len(infrastructure) != 22 || len(bootstrap) != 20 {
-		t.Errorf("want 22 objects of the infrastructure provider and 20 of the bootstrap provider, got %v and %v",
+	if len(infrastructure) != 24 || len(bootstrap) != 22 {
+		t.Errorf("want 24 objects of the infrastructure provider and 22 of the bootstrap provider, got %v and %v",
 			infrastructure, bootstrap)
 	}
 

@@ -84,8 +84,8 @@ func listed(t *testing.T, list []byte) []unstructured.Unstructured {
 	t.Helper()
 	var all unstructured.UnstructuredList
 	expect.OK(t, json.Unmarshal(list, &all))
-	if len(all.Items) != 44 {
-		t.Errorf("%d objects, want 22 and 20 of the providers, and their namespaces", len(all.Items))
+	if len(all.Items) != 48 {
+		t.Errorf("%d objects, want 24 and 22 of the providers, and their namespaces", len(all.Items))
 	}
 	return all.Items
 }

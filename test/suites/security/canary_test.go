@@ -205,7 +205,7 @@ func (a *aviary) startWrong(t *testing.T) []*world.Machine {
 	t.Helper()
 	var all []*world.Machine
 	add := func(name string, change func(*world.Machine)) {
-		m := a.NewMachine("has-" + name) // the Secret of its own name is that with its user data
+		m := a.NewMachine(name + "-user") // the Secret of its own name is that with its user data
 		change(m)
 		m.Create(t)
 		all = append(all, m)

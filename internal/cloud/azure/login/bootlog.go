@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -16,10 +15,13 @@ const endOfLog = 64 << 10
 // logs are those of boot diagnostics.
 var logs = limits{bytes: endOfLog, wait: 10 * time.Second}
 
+// errUnreached is why a boot log was not read; what the network or the server shows of that is not for people who chose neither.
+var errUnreached = errors.New("it is not reached over HTTPS")
+
 // BootLog reads the end of a boot log. Its address has a signature, which is as good as a token for it: no error quotes it, and
-// no token goes along.
+// no token goes along. A cloud that a user chose has no boot logs: it could name any server inside.
 func (p *Principal) BootLog(ctx context.Context, address string) ([]byte, error) {
-	if !p.Cloud.Stores(address) {
+	if p.Cloud.Chosen() || !p.Cloud.Stores(address) {
 		return nil, errElsewhere
 	}
 	defer p.storage.CloseIdleConnections()
@@ -44,11 +46,8 @@ func (t *transport) fetch(ctx context.Context, method, address, span string) (co
 		request.Header.Set("Range", span)
 	}
 	answer, err := t.send(request)
-	if quoting, ok := errors.AsType[*url.Error](err); ok {
-		return nil, 0, quoting.Err
-	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, class(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusPartialContent {
@@ -56,4 +55,14 @@ func (t *transport) fetch(ctx context.Context, method, address, span string) (co
 	}
 	content, err = io.ReadAll(answer.Body) // in memory
 	return content, answer.ContentLength, err
+}
+
+// class is one of a few errors for all that may become of a request.
+func class(err error) error {
+	for _, known := range []error{context.DeadlineExceeded, errElsewhere, errRedirect, errTooLarge} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return errUnreached
 }

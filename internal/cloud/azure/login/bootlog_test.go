@@ -1,17 +1,22 @@
 package login
 
 import (
+	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
@@ -38,12 +43,19 @@ func newStorage(t *testing.T, answer func(other string, w http.ResponseWriter, r
 			t.Error("another host was called")
 		}
 	})
-	p = expect.Got(Open(Request{Grant: placement.OwnSecret(byTeam, "azure"), Secret: map[string][]byte{
-		keyTenant: []byte(armsim.Tenant), keyClient: []byte(app), keySecret: []byte("canary-secret"),
-		keyEndpoint: []byte(server.URL), keyAuthority: []byte(server.URL),
-		keyStorageSuffix: []byte(strings.TrimPrefix(server.URL, "https://")),
-		keyCABundle:      pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-	}}))(t)
+	file := filepath.Join(t.TempDir(), "clouds.json")
+	text := expect.Got(json.Marshal(map[string]any{"clouds": []map[string]string{{
+		"name": "Lab", "resourceManagerEndpoint": server.URL, "authority": server.URL,
+		"storageSuffix": strings.TrimPrefix(server.URL, "https://"),
+		"caBundle":      string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})),
+	}}}))(t)
+	expect.OK(t, os.WriteFile(file, text, 0o600))
+	p = expect.Got(Open(Request{
+		Grant: placement.OwnSecret(byTeam, "azure"), Book: expect.Got(clouds.Load(file))(t), Cloud: "Lab",
+		Secret: map[string][]byte{
+			keyTenant: []byte(armsim.Tenant), keyClient: []byte(app), keySecret: []byte("canary-secret"), keyCloud: []byte("Lab"),
+		},
+	}))(t)
 	return p, server.URL + "/log?sig=canary-signature"
 }
 
@@ -153,5 +165,29 @@ func TestForeignLogs(t *testing.T) {
 		if _, err := p.BootLog(t.Context(), foreign); err == nil || strings.Contains(err.Error(), "sig") {
 			t.Errorf("BootLog of %q = %v", foreign, err)
 		}
+	}
+}
+
+// TestBootLogOfAChosenCloud: whoever chooses the addresses of a cloud has nothing read of any host, and learns of none whether it
+// is there, what it speaks and what it answers.
+func TestBootLogOfAChosenCloud(t *testing.T) {
+	p, address := newStorage(t, func(_ string, _ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s was called", r.Method, r.URL)
+	})
+	server, _, _ := strings.Cut(address, "/log")
+	chosen := expect.Got(clouds.Choose(clouds.Cloud{
+		ResourceManager: server, Authority: server, StorageSuffix: strings.TrimPrefix(server, "https://"),
+	}))(t)
+	p.Cloud = chosen
+	for _, inside := range []string{address, "https://127.0.0.1:22/log", "https://127.0.0.1:1/log"} {
+		_, err := p.BootLog(t.Context(), inside)
+		expect.Same(t, inside, true, errors.Is(err, errElsewhere))
+	}
+}
+
+// TestUnreached: that a storage service is not there, or speaks something else, is one error.
+func TestUnreached(t *testing.T) {
+	for _, err := range []error{errors.New("connection refused"), errors.New("tls: first record does not look like a TLS handshake")} {
+		expect.Same(t, err.Error(), errUnreached.Error(), class(fmt.Errorf("Get https://inside: %w", err)).Error())
 	}
 }

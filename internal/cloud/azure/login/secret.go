@@ -12,26 +12,25 @@ import (
 
 // The keys of a Secret. Others are ignored.
 const (
-	keyTenant        = "tenantID"
-	keyClient        = "clientID"
-	keySecret        = "clientSecret"
-	keyCertificate   = "certificate"
-	keyCloud         = "cloud"
-	keyEndpoint      = "resourceManagerEndpoint"
-	keyAuthority     = "authority"
-	keyAudience      = "audience"
-	keyCABundle      = "caBundle"
-	keyStorageSuffix = "storageSuffix"
-	keyVersion       = "computeAPIVersion"
+	keyTenant      = "tenantID"
+	keyClient      = "clientID"
+	keySecret      = "clientSecret"
+	keyCertificate = "certificate"
+	keyCloud       = "cloud"
+	keyEndpoint    = "resourceManagerEndpoint"
+	keyAuthority   = "authority"
+	keyAudience    = "audience"
+	keyCABundle    = "caBundle"
+	keyVersion     = "computeAPIVersion"
 )
 
 var (
 	keys = []string{
 		keyTenant, keyClient, keySecret, keyCertificate, keyCloud, keyEndpoint, keyAuthority, keyAudience, keyCABundle,
-		keyStorageSuffix, keyVersion,
+		keyVersion,
 	}
 	// partsOfACloud need an endpoint beside them.
-	partsOfACloud = []string{keyAuthority, keyAudience, keyCABundle, keyStorageSuffix, keyVersion}
+	partsOfACloud = []string{keyAuthority, keyAudience, keyCABundle, keyVersion}
 )
 
 // Bounds of values, and of names that are shown.
@@ -140,7 +139,7 @@ func (s secret) cloud(name string, book clouds.Book) (clouds.Cloud, error) {
 	}
 	chosen, err := clouds.Choose(clouds.Cloud{
 		ResourceManager: s.value(keyEndpoint), Authority: s.value(keyAuthority), Audience: s.value(keyAudience),
-		CABundle: s.value(keyCABundle), StorageSuffix: s.value(keyStorageSuffix), ComputeAPIVersion: s.value(keyVersion),
+		CABundle: s.value(keyCABundle), ComputeAPIVersion: s.value(keyVersion),
 	})
 	if err != nil {
 		return clouds.Cloud{}, rejected("%s describes a cloud that cannot be used: %s", ofSecret, err)
