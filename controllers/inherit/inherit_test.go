@@ -107,7 +107,8 @@ func TestPlace(t *testing.T) {
 		},
 		{
 			name: "gone", ref: azure, ready: true, objects: []client.Object{theirKind()},
-			wantWhy:  "AzureCluster blue of Cluster c does not exist; create it, or set all its fields in spec.azure of a new WindowsMachineTemplate",
+			wantWhy: "AzureCluster blue of Cluster c does not exist; create it, or set all its fields in spec.azure of a new " +
+				"WindowsMachineTemplate",
 			wantAsks: looks,
 		},
 		{name: "a cluster of that kind in another group", ref: elsewhere, ready: true, wantWhy: "no location yet"},

@@ -59,9 +59,9 @@ func (t *transport) fetch(ctx context.Context, method, address, span string) (co
 
 // class is one of a few errors for all that may become of a request.
 func class(err error) error {
-	for _, known := range []error{context.DeadlineExceeded, errElsewhere, errRedirect, errTooLarge} {
-		if errors.Is(err, known) {
-			return known
+	for _, cause := range []error{context.DeadlineExceeded, errElsewhere, errRedirect, errTooLarge} {
+		if errors.Is(err, cause) {
+			return cause
 		}
 	}
 	return errUnreached

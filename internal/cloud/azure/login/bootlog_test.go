@@ -187,7 +187,7 @@ func TestBootLogOfAChosenCloud(t *testing.T) {
 
 // TestUnreached: that a storage service is not there, or speaks something else, is one error.
 func TestUnreached(t *testing.T) {
-	for _, err := range []error{errors.New("connection refused"), errors.New("tls: first record does not look like a TLS handshake")} {
+	for _, err := range []error{errors.New("connection refused"), errors.New("tls: first record is no TLS handshake")} {
 		expect.Same(t, err.Error(), errUnreached.Error(), class(fmt.Errorf("Get https://inside: %w", err)).Error())
 	}
 }
