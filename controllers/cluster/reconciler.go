@@ -220,7 +220,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 func (r *Reconciler) forget(cluster client.ObjectKey) {
-	r.meter.Forget(cluster)
+	r.meter.Forget(cluster, r.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.memories[cluster] == nil {

@@ -1,6 +1,7 @@
 package tenants
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -60,14 +61,12 @@ func (m *Meter) Charge(object types.NamespacedName, clock func() time.Time, f fu
 	a.objects[object.Name] = instant.Add(time.Duration(len(a.objects)) * cost)
 }
 
-// Forget drops an object that has no more work. What its namespace owes stays until its last object goes.
-func (m *Meter) Forget(object types.NamespacedName) {
+// Forget drops an object that has no more work. What its namespace owes stays until it is paid: objects may come and go.
+func (m *Meter) Forget(object types.NamespacedName, instant time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.account(object)
-	if delete(a.objects, object.Name); len(a.objects) == 0 {
-		delete(m.accounts, object.Namespace)
-	}
+	delete(m.account(object).objects, object.Name)
+	maps.DeleteFunc(m.accounts, func(_ string, a *account) bool { return len(a.objects) == 0 && a.debt(instant) == 0 })
 }
 
 // account is that of an object's namespace, which has the object from now on.

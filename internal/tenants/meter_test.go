@@ -48,10 +48,13 @@ func TestMeter(t *testing.T) {
 	m.now = m.now.Add(time.Hour)
 	m.spend(16 * s)
 	expect.Same(t, "rest, with no more credit after an hour of nothing", 4*s, m.rest("a", "2"))
-	m.Forget(named("a", "1"))
+	m.Forget(named("a", "1"), m.now)
 	expect.Same(t, "what one owed that is gone", 4*s, m.rest("a", "2"))
-	m.Forget(named("a", "2"))
-	m.Forget(named("b", "1"))
+	m.Forget(named("a", "2"), m.now)
+	expect.Same(t, "what the last one owed that is gone", 4*s, m.rest("a", "3"))
+	m.now = m.now.Add(time.Hour)
+	m.Forget(named("a", "3"), m.now)
+	m.Forget(named("b", "1"), m.now)
 	expect.Same(t, "namespaces that are kept", 0, len(m.accounts))
 }
 
