@@ -1,6 +1,8 @@
 package vcenter
 
 import (
+	"slices"
+
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -27,6 +29,7 @@ func destroy(ctx *simulator.Context, vm *simulator.VirtualMachine) soap.HasFault
 	}
 	// The call holds the lock of the VM, and hands it over to the task.
 	task := simulator.CreateTask(vm, "destroy", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		leave(ctx, vm)
 		if fault := vm.UnregisterVM(ctx, &types.UnregisterVM{This: vm.Self}).Fault(); fault != nil {
 			with, _ := fault.VimFault().(types.BaseMethodFault)
 			return nil, with
@@ -34,4 +37,18 @@ func destroy(ctx *simulator.Context, vm *simulator.VirtualMachine) soap.HasFault
 		return nil, nil
 	})
 	return &methods.Destroy_TaskBody{Res: &types.Destroy_TaskResponse{Returnval: task.Run(ctx)}}
+}
+
+// leave takes a VM out of its folder. The simulator moves up the entries behind it, while views that are being made or asked for
+// another VM read them without a lock, and miss one. So the folder gets other entries.
+func leave(ctx *simulator.Context, vm *simulator.VirtualMachine) {
+	folder, ok := ctx.Map.Get(*vm.Parent).(*simulator.Folder)
+	if !ok || vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn { // it will not be destroyed
+		return
+	}
+	ctx.WithLock(folder, func() {
+		folder.ChildEntity = slices.DeleteFunc(slices.Clone(folder.ChildEntity), func(child types.ManagedObjectReference) bool {
+			return child == vm.Self
+		})
+	})
 }

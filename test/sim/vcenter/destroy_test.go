@@ -56,7 +56,7 @@ func TestDestroyOnce(t *testing.T) {
 
 // TestDestroyCopies: copies of a VM have nothing in common that goes with one of them.
 func TestDestroyCopies(t *testing.T) {
-	const copies = 10
+	const copies = 20
 	v := New(t)
 	owner, c := v.Owner(t), v.loggedIn(t, Username)
 	name := func(n int) string { return fmt.Sprint("copy-", n) }

@@ -290,9 +290,10 @@ func (s *keptServer) switched() {
 		expect.OK(s, s.api.Create(s.Context(), agent, client.DryRunAll))
 		return agent.Spec.Template.Spec.NodeSelector, agent.Spec.Template.Spec.NodeSelector == nil
 	})
-	if err := s.api.Create(s.Context(), policies.ProbeValidating(), client.DryRunAll); !policies.IsRefusal(err) {
-		s.Errorf("cluster DNS is not kept: %v", err)
-	}
+	wait.Until(s, "a refusal by the validating policies, which are back", func() (any, bool) {
+		err := s.api.Create(s.Context(), policies.ProbeValidating(), client.DryRunAll)
+		return err, policies.IsRefusal(err)
+	})
 }
 
 // TestKeeperBefore136: an API server without the mutating kind gets the validating policies, which act, and nothing is written
