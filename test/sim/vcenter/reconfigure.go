@@ -35,16 +35,20 @@ type editedVM struct {
 }
 
 // giveEditsAGate puts a gate before a VM. A session prefers what is in its own registry, even to a handler that VCenter.call
-// returns.
-func (v *VCenter) giveEditsAGate(ctx *simulator.Context, method *simulator.Method) {
+// returns. It refuses a VM that has gone since the simulator chose its own handler, which would destroy it once more.
+func (v *VCenter) giveEditsAGate(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
 	edits := method.Name == "ReconfigVM_Task" || method.Name == "Destroy_Task"
 	if !edits || ctx.Session.Registry.Get(method.This) != nil {
-		return
+		return nil
 	}
-	if vm, ok := ctx.Map.Get(method.This).(*simulator.VirtualMachine); ok {
+	switch vm := ctx.Map.Get(method.This).(type) {
+	case nil:
+		return &types.ManagedObjectNotFound{Obj: method.This}
+	case *simulator.VirtualMachine:
 		// Put writes into the VM.
 		ctx.WithLock(vm, func() { ctx.Session.Registry.Put(&editedVM{vm, &v.gate}) })
 	}
+	return nil
 }
 
 // ReconfigVMTask is called by the simulator. As with clones, a task that is held must not lock its VM.

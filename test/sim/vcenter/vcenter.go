@@ -154,7 +154,9 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 	if ctx.Session.UserName == "" { // the owner, who looks when all is quiet
 		ctx.Session.Registry = v.owned
 	}
-	v.giveEditsAGate(ctx, method)
+	if fault := v.giveEditsAGate(ctx, method); fault != nil {
+		return nil, fault
+	}
 	if fault := v.gate.making.refuse(ctx, method); fault != nil {
 		return nil, fault
 	}
