@@ -10,8 +10,7 @@ const (
 	// Run: `kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}`
 	ReasonWindowsNotSupported = "WindowsNotSupported"
 
-	// ReasonNodeFilesFailed: files or folders that kubeadm needs could not be written; in the background: those of the CNI,
-	// kube-proxy or flanneld.
+	// ReasonNodeFilesFailed: files or folders of kubeadm, the CNI, kube-proxy or flanneld could not be written.
 	// Cause: disk C: is full or read-only, or a program removed the folder or its access.
 	// Run: `Get-Content C:\ProgramData\capwin\agent.log -Tail 50`
 	ReasonNodeFilesFailed = "NodeFilesFailed"
@@ -53,7 +52,7 @@ const (
 
 	// ReasonClockWrong: the clocks of node and API server differ by over five minutes, or a certificate is not valid at the node's
 	// time.
-	// Cause: a wrong clock of the host or image; the message has the difference.
+	// Cause: a wrong clock of the host or image.
 	// Run: `w32tm /query /status`
 	ReasonClockWrong = "ClockWrong"
 
@@ -83,8 +82,7 @@ const (
 	ReasonJoinFailed = "JoinFailed"
 
 	// ReasonNodeNotRegistered: the kubelet has its certificate, but its Node does not exist.
-	// Cause: a label or taint that the API server or its admission refuses; or an image without C:\k\kubectl.exe, which checks for
-	// it.
+	// Cause: a label or taint that the API server or its admission refuses; or an image without C:\k\kubectl.exe.
 	// Run: `Select-String register C:\var\log\kubelet\kubelet.log`
 	ReasonNodeNotRegistered = "NodeNotRegistered"
 
@@ -100,25 +98,25 @@ const (
 	ReasonWindowsPatchLevelTooLow = "WindowsPatchLevelTooLow"
 
 	// ReasonStaleNetworks: networks, endpoints or files of another CNI or machine remain.
-	// Cause: the Host Networking Service does not answer, or a program holds a file.
+	// Cause: HNS does not answer, or a program holds a file.
 	// Run: `Get-HnsNetwork`
 	ReasonStaleNetworks = "StaleNetworksNotRemoved"
 
-	// ReasonNetworkSettingsFailed: dynamic ports or firewall rules could not be set; a warning on Azure: UDP port 65330 could not
-	// be excluded.
-	// Cause: a domain policy, or mpssvc, which every node needs, is off in the image; the warning: a program has bound the port.
+	// ReasonNetworkSettingsFailed: dynamic ports or firewall rules could not be set; a warning on Azure: UDP port 65330 could not be
+	// excluded.
+	// Cause: a domain policy, or mpssvc is off in the image; the warning: a program has bound the port.
 	// Run: `Get-Service mpssvc`
 	ReasonNetworkSettingsFailed = "NetworkSettingsFailed"
 
-	// ReasonNetworkNotReady: the adapter, HNS network, address or default route of the mode is missing; in the background:
-	// kube-proxy's HNS network or a valid `C:\run\flannel\subnet.env`; as a warning: the CNI's vSwitch.
+	// ReasonNetworkNotReady: the adapter, HNS network, address or default route of the mode is missing; after the join: kube-proxy's
+	// HNS network or a valid `C:\run\flannel\subnet.env`; as a warning: the CNI's vSwitch.
 	// Cause: spec.network.interface; no DHCP on the new vSwitch, or an older one; the CNI's daemon does not run; or a wrong
 	// `network.hnsNetworkName`.
 	// Run: `Get-HnsNetwork`
 	ReasonNetworkNotReady = "NetworkNotReady"
 
 	// ReasonPodCIDRMissing: the Node has no pod CIDR of size /24.
-	// Cause: a controller manager without --allocate-node-cidrs, with another --node-cidr-mask-size, or without free CIDRs.
+	// Cause: a controller manager without --allocate-node-cidrs, --node-cidr-mask-size 24, or free CIDRs.
 	// Run: `kubectl get node NAME -o jsonpath={.spec.podCIDRs}` (workload)
 	ReasonPodCIDRMissing = "PodCidrMissing"
 
@@ -139,10 +137,10 @@ const (
 	// Run: `Get-ChildItem C:\k`
 	ReasonNodeProgramMissing = "NodeProgramMissing"
 
-	// ReasonNodeServiceFailed: the service kube-proxy or flanneld cannot be made, stopped or started; in the background: kube-proxy
-	// has not set the rules of Services.
-	// Cause: the service is marked for deletion or does not stop; in the background: kube-proxy ends repeatedly, has no rights, or
-	// gets no source VIP.
+	// ReasonNodeServiceFailed: the service kube-proxy or flanneld cannot be made, stopped or started, or kube-proxy has not set the
+	// rules of Services.
+	// Cause: the service is marked for deletion or does not stop; or kube-proxy ends repeatedly, has no rights, or gets no source
+	// VIP.
 	// Run: `Get-Content C:\var\log\kube-proxy\kube-proxy.log -Tail 50`
 	ReasonNodeServiceFailed = "NodeServiceFailed"
 )

@@ -27,8 +27,7 @@ const (
 	// Run: `describe`
 	ReasonPostJoinScriptFailed = "PostJoinScriptFailed"
 
-	// ReasonEveryBootScriptFailed: a script of spec.custom.everyBoot failed at the last start, or did not finish in time; only a
-	// warning.
+	// ReasonEveryBootScriptFailed: a script of spec.custom.everyBoot failed or timed out; only a warning.
 	// Cause: the script's last lines, in the message.
 	// Run: `Get-Content C:\ProgramData\capwin\agent.log -Tail 50`
 	ReasonEveryBootScriptFailed = "EveryBootScriptFailed"
@@ -68,8 +67,8 @@ const (
 	// Run: `Get-MpPreference`
 	ReasonDefenderFailed = "DefenderFailed"
 
-	// ReasonVMwareToolsFailed: VMware Tools could not be configured; a warning, but vSphere's cloud controller manager may leave
-	// its taint on the Node ([networks.md](networks.md)).
+	// ReasonVMwareToolsFailed: VMware Tools could not be configured; a warning, but vSphere's cloud controller manager [may leave
+	// its taint](network-details.md#the-vswitch-and-its-adapter).
 	// Cause: an image with other guest tools, or whose `VMwareToolboxCmd.exe` has no command `config`.
 	// Run: `Get-Service VMTools`
 	ReasonVMwareToolsFailed = "VMwareToolsFailed"
@@ -106,14 +105,14 @@ const (
 	// Run: `reg.exe query HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses`
 	ReasonGMSAPluginFailed = "GmsaPluginFailed"
 
-	// ReasonContainerdTooOld: containerd is too old: HostProcess containers need 1.7; registries, drop-ins and kubelets from 1.38
-	// on need 2.0; 1.x with Kubernetes 1.36 or 1.37 is a warning.
-	// Cause: an old image, or settings in spec.containerd that its containerd does not support.
+	// ReasonContainerdTooOld: containerd is too old: HostProcess containers need 1.7; registries, drop-ins and kubelets from 1.38 on
+	// need 2.0; 1.x with Kubernetes 1.36 or 1.37 is a warning.
+	// Cause: an old image, or settings in spec.containerd that need a newer one.
 	// Run: `& 'C:\Program Files\containerd\containerd.exe' --version`
 	ReasonContainerdTooOld = "ContainerdTooOld"
 
 	// ReasonPauseImageMissing: the pause image is not in the image and could not be pulled.
-	// Cause: an unreachable registry; use an image that has it, or set spec.containerd.registries or pauseImage.
+	// Cause: an unreachable registry: set spec.containerd.registries or pauseImage.
 	// Run: `& 'C:\Program Files\containerd\ctr.exe' -n k8s.io images list`
 	ReasonPauseImageMissing = "PauseImageMissing"
 
@@ -123,8 +122,8 @@ const (
 	ReasonMachineTooSmall = "MachineTooSmall"
 
 	// ReasonDataDriveFailed: the drive of `spec.windows.dataDrive` does not exist or cannot be made.
-	// Cause: not exactly one disk is without partitions; it has no `UniqueId`, or is gone; a CD-ROM drive has the letter; or the
-	// file system is not NTFS.
+	// Cause: no or several disks without partitions; one that has no `UniqueId`, or is gone; a CD-ROM drive of this letter; or
+	// another file system than NTFS.
 	// Run: `Get-Disk; Get-Volume`
 	ReasonDataDriveFailed = "DataDriveFailed"
 )

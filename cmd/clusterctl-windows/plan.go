@@ -37,8 +37,8 @@ func planCommand(s streams) *cobra.Command {
 		Long: `Prints a summary of the node and of what it waits for, and then the plan of the machine's guest: its phases and steps,
 what each step changes, and the reason it fails with. Secrets are masked.
 With --diff, it compares FILE with OLD, an earlier version of it: for each pool, or for that of NAME, it prints whether Cluster
-API replaces its machines, and what of a node changes: fields, steps, and lines of files. OLD must have all that FILE must have;
-git show main:pool.yaml > old.yaml writes one. The exit code is 0 whether something differs or not.` +
+API replaces its machines, and what of a node changes: fields, steps, and lines of files. OLD, such as from
+git show main:pool.yaml > old.yaml, must have all that FILE must have. The exit code is 0 whether something differs or not.` +
 			aboutFiles,
 		Example: "  PROGRAM plan -f cluster.yaml -f pool.yaml --machine prod-windows-1\n" +
 			"  PROGRAM plan -f cluster.yaml -f pool.yaml --diff cluster.yaml --diff old.yaml",

@@ -28,8 +28,8 @@ func TestReferencePage(t *testing.T) {
 	expect.Same(t, "make generate writes the page", readText(t, referencePage), page)
 }
 
-// sameFlag is a line of help about a flag: its name, and its sentence.
-var sameFlag = regexp.MustCompile(`^(\s+(?:-\w, )?--\S+(?: \S+)?\s{2,})(\S.*)$`)
+// flagLine is a line of help about a flag: its name, and its sentence.
+var flagLine = regexp.MustCompile(`^\s+(?:-\w, )?(--\S+)(?: \S+)?\s{2,}\S.*$`)
 
 // longParagraph is how many words a paragraph has that nobody wants to read twice.
 const longParagraph = 40
@@ -44,18 +44,34 @@ func once(page string) string {
 			continue
 		}
 		seen[paragraph] = true
-		lines := slices.DeleteFunc(strings.Split(paragraph, "\n"), func(line string) bool {
-			return strings.HasPrefix(line, "  -h, --help ") // which the page says of all
-		})
-		for k, line := range lines {
-			if flag := sameFlag.FindStringSubmatch(line); flag != nil && seen[strings.Join(strings.Fields(line), " ")] {
-				lines[k] = flag[1] + "as above"
-			}
-			seen[strings.Join(strings.Fields(line), " ")] = true
-		}
-		paragraphs[i] = strings.Join(lines, "\n")
+		paragraphs[i] = withNewFlags(paragraph, seen)
 	}
 	return strings.Join(paragraphs, "\n\n")
+}
+
+// withNewFlags is a paragraph in which one line names the flags that stand above with the same sentence.
+func withNewFlags(paragraph string, seen map[string]bool) string {
+	var lines, above []string
+	for line := range strings.SplitSeq(paragraph, "\n") {
+		words := strings.Join(strings.Fields(line), " ")
+		flag := flagLine.FindStringSubmatch(line)
+		switch {
+		case strings.HasPrefix(line, "  -h, --help "): // which the page says of all
+		case flag != nil && seen[words]:
+			above = append(above, flag[1])
+		default:
+			lines = append(lines, line)
+		}
+		seen[words] = true
+	}
+	if len(above) > 0 {
+		named := "  as above: " + strings.Join(above, ", ")
+		if end := slices.Index(lines, "```"); end >= 0 {
+			return strings.Join(slices.Insert(lines, end, named), "\n")
+		}
+		lines = append(lines, named)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // pageOf has a section for each command that does something.

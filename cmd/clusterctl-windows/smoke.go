@@ -40,8 +40,8 @@ Windows nodes pull the Kubernetes project's image agnhost for minutes the first 
 copy it with all of its platforms, and name the copy with --registry and --tag.
 All is in a namespace capwin-smoke-XXXXX, which is removed in the end, and at Ctrl-C; press that twice, and the namespace stays.
 Its Pod Security level is privileged, for a HostProcess pod. Linux pods run on the control plane if no other Linux Node takes
-them. You need the rights to list Nodes and namespaces, to make and delete namespaces, to make Services and pods in a new
-namespace, to read the pods, their logs and events, to exec in them, and to get nodes/proxy; the rights of cluster-admin do.`,
+them. You need the rights of cluster-admin, or those to list Nodes and namespaces, to make and delete namespaces, to make
+Services and pods in a new namespace, to read the pods, their logs and events, to exec in them, and to get nodes/proxy.`,
 		Example: `  PROGRAM smoke --kubeconfig prod.kubeconfig
   PROGRAM smoke --context prod --node prod-windows-x7k2p --outwards none -o json
   PROGRAM smoke --context prod --registry registry.example.com/mirror/e2e-test-images --outwards proxy.example.com:3128`,

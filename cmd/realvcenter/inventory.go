@@ -23,7 +23,7 @@ var instanceID = check{
 	means: "A vCenter that is restored from a backup counts as another one: its machines stop with IdentityMismatch until " +
 		"status.vsphere.server and the annotation with the server's UUID are taken away from each.",
 	run: func(ctx context.Context, r *runner) outcome {
-		about, err := r.witness.about(ctx)
+		system, err := r.witness.systemInfo(ctx)
 		if err != nil {
 			return unchecked("%v", err)
 		}
@@ -31,8 +31,8 @@ var instanceID = check{
 		if err != nil {
 			return unchecked("the product's account: %v", err)
 		}
-		seen := map[string]string{"instance": digest(about.InstanceUuid)}
-		if about.InstanceUuid == "" || server != about.InstanceUuid {
+		seen := map[string]string{"instance": digest(system.InstanceUuid)}
+		if system.InstanceUuid == "" || server != system.InstanceUuid {
 			return decide(seen, "", "the vCenter tells no instance UUID, or the product another one")
 		}
 		if r.config.EarlierReport == "" {

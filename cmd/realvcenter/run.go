@@ -85,7 +85,7 @@ func (r *runner) connect(ctx context.Context) (err error) {
 	if r.witness, err = newWitness(credentials); err != nil {
 		return err
 	}
-	about, err := r.witness.about(ctx)
+	system, err := r.witness.systemInfo(ctx)
 	if err != nil {
 		r.witness.close(ctx)
 		return fmt.Errorf("log in to the vCenter: %w", err)
@@ -95,8 +95,8 @@ func (r *runner) connect(ctx context.Context) (err error) {
 		return err
 	}
 	r.report = report{
-		Format: 1, Program: program(), Time: time.Now(), Run: r.id, Instance: digest(about.InstanceUuid),
-		Versions: map[string]string{"vCenter": about.Version + " build " + about.Build, "API": about.ApiVersion},
+		Format: 1, Program: program(), Time: time.Now(), Run: r.id, Instance: digest(system.InstanceUuid),
+		Versions: map[string]string{"vCenter": system.Version + " build " + system.Build, "API": system.ApiVersion},
 	}
 	if !r.hideServer {
 		r.report.Server = digest(host(r.config.Server))

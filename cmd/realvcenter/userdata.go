@@ -83,7 +83,7 @@ func (r *runner) startAgain(ctx context.Context, m *machine, earlier plan.Report
 		return unchecked("the VM could not be restarted: %v", err)
 	}
 	r.say("    Windows restarts")
-	later, err := r.await(ctx, m, func(report plan.Report) bool {
+	restarted, err := r.await(ctx, m, func(report plan.Report) bool {
 		return report.Boot != nil && (report.Boot.State == plan.StateSucceeded || report.Boot.State == plan.StateFailed)
 	})
 	if err != nil {
@@ -93,9 +93,9 @@ func (r *runner) startAgain(ctx context.Context, m *machine, earlier plan.Report
 	if err != nil {
 		return unchecked("%v", err)
 	}
-	seen := map[string]string{"start": string(later.Boot.State), "bootstrap": string(later.State)}
+	seen := map[string]string{"start": string(restarted.Boot.State), "bootstrap": string(restarted.State)}
 	return decide(seen, "Windows starts without its user data",
-		require(later.UID == earlier.UID && later.State == earlier.State, "the bootstrap ran again"),
-		require(later.Boot.State == plan.StateSucceeded, "the start failed: %s %s", later.Boot.Reason, later.Boot.Message),
+		require(restarted.UID == earlier.UID && restarted.State == earlier.State, "the bootstrap ran again"),
+		require(restarted.Boot.State == plan.StateSucceeded, "the start failed: %s %s", restarted.Boot.Reason, restarted.Boot.Message),
 		require(sameHost(name, m.Name), "Windows has another name"))
 }

@@ -46,7 +46,7 @@ func ask[T any](ctx context.Context, w *witness, call func(context.Context, *vim
 	return answer, err
 }
 
-func (w *witness) about(ctx context.Context) (types.AboutInfo, error) {
+func (w *witness) systemInfo(ctx context.Context) (types.AboutInfo, error) {
 	return ask(ctx, w, func(_ context.Context, c *vim25.Client) (types.AboutInfo, error) { return c.ServiceContent.About, nil })
 }
 

@@ -66,28 +66,28 @@ const (
 	// Run: `kubectl get nodes -l node-role.kubernetes.io/control-plane` (workload)
 	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
 
-	// WaitingForGuestRightsReason: the rights and the policy by which guests report were just written and do not act yet.
-	// Cause: the first machine of a cluster in Azure: about 10 s, a minute at most.
+	// WaitingForGuestRightsReason: the rights and the policy by which guests report do not act yet.
+	// Cause: the first machine of a cluster in Azure: a minute at most.
 	// Run: nothing to do
 	WaitingForGuestRightsReason = "WaitingForGuestRights"
 
 	// GuestRightsNameTakenReason: event (config), also in `HasWarnings`: an object by which guests report is not ours, so none may
-	// report; the machine goes on.
+	// report.
 	// Cause: others made or changed it: remove it, or set its label `app.kubernetes.io/managed-by=capwin` to have it replaced
-	// ([what is ours](security.md#what-a-node-holds)).
+	// ([why](security.md#what-a-node-holds)).
 	// Run: `kubectl get roles,rolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings -n capwin-guests
 	// --show-labels` (workload)
 	GuestRightsNameTakenReason = "GuestRightsNameTaken"
 
-	// DaemonRightsRefusedReason: nodes cannot get the ClusterRole `capwin-kube-proxy` or `capwin-flannel`; no VM is made; event
-	// (Cluster): the same for joined nodes, or one cannot be removed.
+	// DaemonRightsRefusedReason: nodes cannot get the ClusterRole `capwin-kube-proxy` or `capwin-flannel`; event (Cluster): the same
+	// for joined nodes, or one cannot be removed.
 	// Cause: the kubeconfig may not write RBAC: [apply both yourself](security.md#what-nodes-get-for-their-services); an admission
 	// policy; or foreign objects of these names.
 	// Run: `kubectl get clusterroles,clusterrolebindings capwin-kube-proxy capwin-flannel` (workload)
 	DaemonRightsRefusedReason = "DaemonRightsRefused"
 
-	// ObjectContestedReason: event (Cluster): an object of ours was changed or removed three times; it is written once a minute at
-	// most.
+	// ObjectContestedReason: event (Cluster): [an object of ours](security.md#whose-an-object-is) was changed or removed three
+	// times.
 	// Cause: a GitOps tool, a person or another management cluster: end one, or give the object away by another value of its label
 	// `app.kubernetes.io/managed-by`.
 	// Run: `kubectl get KIND NAME --show-managed-fields -o yaml` (workload)
@@ -100,9 +100,8 @@ const (
 	// Run: `kubectl get cluster CLUSTER -o jsonpath={.spec.clusterNetwork}`
 	ClusterNetworkInvalidReason = "ClusterNetworkInvalid"
 
-	// FlannelMismatchReason: ConfigMap `kube-flannel-cfg` of `kube-flannel` or `kube-system` does not fit the config; no VM is
-	// made.
-	// Cause: Flannel's manifest has VNI 1 and port 8472, which Windows refuses; or another backend than `mode` needs. The message
+	// FlannelMismatchReason: ConfigMap `kube-flannel-cfg` of `kube-flannel` or `kube-system` does not fit the config.
+	// Cause: Flannel's manifest has VNI 1 and port 8472, which Windows refuses, or another backend than `mode` needs; the message
 	// has the fix.
 	// Run: `kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml` (workload)
 	FlannelMismatchReason = "FlannelMismatch"
@@ -128,7 +127,7 @@ const (
 	WaitingForMachineAddressesReason = "WaitingForMachineAddresses"
 
 	// WaitingForMachinePlacementReason: the config has `node.cloudConfigFile`, and the WindowsMachine has no `status.azure` yet.
-	// Cause: the WindowsMachine is new, or its subscription or network was not found; see its Ready condition.
+	// Cause: it is new, or its subscription or network was not found; see its Ready condition.
 	// Run: `kubectl describe windowsmachine NAME`
 	WaitingForMachinePlacementReason = "WaitingForMachinePlacement"
 
@@ -154,7 +153,7 @@ const (
 	DataSecretAvailableReason = "DataSecretAvailable"
 
 	// WarningsGivenReason: the message has what may not work, and the field that causes it.
-	// Cause: a mode or CNI that needs something from the machines' network, or a DaemonSet that would run a second kube-proxy.
+	// Cause: a mode or CNI that needs something of the machines' network, or a DaemonSet of a second kube-proxy.
 	// Run: `describe`
 	WarningsGivenReason = "WarningsGiven"
 
@@ -163,7 +162,7 @@ const (
 	// Run: `describe`
 	NoWarningsReason = "NoWarnings"
 
-	// DataSecretLostReason: the Secret is gone although the machine needs it, for its VM or to renew its node's token.
+	// DataSecretLostReason: the Secret that the machine needs, for its VM or its node's token, is gone.
 	// Cause: the Secret was deleted.
 	// Run: `kubectl delete machine NAME`
 	DataSecretLostReason = "DataSecretLost"

@@ -44,19 +44,18 @@ const (
 
 // Reasons while a machine waits for others.
 const (
-	// WaitingForOwnerReason: Cluster API has not set the object's Machine, 5 seconds after its creation.
+	// WaitingForOwnerReason: the object has no Machine from Cluster API, 5 seconds after its creation.
 	// Cause: the object was made by hand, or the Cluster is gone.
 	// Run: `kubectl get machines -l cluster.x-k8s.io/cluster-name=CLUSTER`
 	WaitingForOwnerReason = "WaitingForOwner"
 
 	// OwnerNotSupportedReason: the config's owner is not a worker Machine, or the Machine in ownerReferences uses another object.
-	// Cause: a MachinePool, a control plane or another kind of infrastructure; or ownerReferences written by hand.
+	// Cause: a MachinePool, a control plane, other infrastructure, or ownerReferences written by hand.
 	// Run: `kubectl get windowsmachine,windowsbootstrapconfig NAME -o yaml | grep -A6 ownerReferences`
 	OwnerNotSupportedReason = "OwnerNotSupported"
 
-	// ObjectTooLargeReason: the object, its Machine or its Cluster has more than 128 KiB, of which the manager keeps the name alone;
-	// only a deletion goes on.
-	// Cause: annotations or labels that a program adds to; an object that an earlier release stored.
+	// ObjectTooLargeReason: the object, its Machine or its Cluster has more than 128 KiB; only a deletion goes on.
+	// Cause: annotations or labels that a program adds; an object of an earlier release.
 	// Run: `kubectl get KIND NAME -o json | jq '.metadata.annotations | map_values(length)'`
 	ObjectTooLargeReason = "ObjectTooLarge"
 
@@ -71,18 +70,17 @@ const (
 	WaitingForIPAddressReason = "WaitingForIPAddress"
 
 	// WaitingForBootstrapDataReason: the user data does not exist yet.
-	// Cause: the WindowsBootstrapConfig waits, or is another provider's; or your own bootstrap Secret lacks the key `value`.
+	// Cause: the WindowsBootstrapConfig waits; or your own bootstrap Secret lacks the key `value`.
 	// Run: `kubectl describe windowsbootstrapconfig NAME`
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 
-	// BootstrapDataRefusedReason: the Secret that the Machine names is not its bootstrap data; no VM is made.
+	// BootstrapDataRefusedReason: the Secret that the Machine names is not its bootstrap data.
 	// Cause: the Machine's config did not make it; or, without a config, its type is not `Opaque` or its name is a kubeconfig's.
 	// Run: `kubectl get machine NAME -o jsonpath={.spec.bootstrap}`
 	BootstrapDataRefusedReason = "BootstrapDataRefused"
 
-	// BootstrapFormatMismatchReason: the image cannot run user data of this format; no VM is made.
-	// Cause: a KubeadmConfig, or your own Secret has a `format` other than `cloudbase-init`; `image.setup` names what the image
-	// runs.
+	// BootstrapFormatMismatchReason: the image cannot run user data of this format.
+	// Cause: a KubeadmConfig, or your own Secret, has a `format` other than `cloudbase-init`; `image.setup` names the image's.
 	// Run: `kubectl get machine NAME -o jsonpath={.spec.bootstrap}`
 	BootstrapFormatMismatchReason = "BootstrapFormatMismatch"
 
@@ -95,7 +93,7 @@ const (
 	// WaitingForLinuxNodeReason: the workload cluster has no [Linux Node](#what-windows-waits-for) that is Ready and initialized by
 	// its cloud provider.
 	// Cause: no CNI; no cloud provider that removes the taint `node.cloudprovider.kubernetes.io/uninitialized`; a hosted control
-	// plane without a Linux pool; or an API server that does not answer or refuses the kubeconfig.
+	// plane without a Linux pool; or an API server that does not answer.
 	// Run: `kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key` (workload)
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 
@@ -117,18 +115,17 @@ const (
 	WaitingForClusterDNSReason = "WaitingForClusterDNS"
 
 	// WaitingForCNIReason: no Windows Node of the Cluster had a CNI in its first 15 minutes, and one is of this MachineSet.
-	// Cause: the CNI's DaemonSet for Windows is missing or cannot run. Install it, or change the template: the first machine of
-	// another MachineSet does not wait.
+	// Cause: the CNI's DaemonSet for Windows is missing or cannot run. Install it, or change the template.
 	// Run: `kubectl get windowsmachines -l cluster.x-k8s.io/cluster-name=CLUSTER`
 	WaitingForCNIReason = "WaitingForCNI"
 
-	// WaitingForLinuxPoliciesReason: the policies that keep Linux workloads off Windows Nodes were just written and do not act yet.
-	// Cause: a Cluster's first machine; a minute at most.
+	// WaitingForLinuxPoliciesReason: the policies that keep Linux workloads off Windows Nodes do not act yet.
+	// Cause: a Cluster's first machine: a minute at most.
 	// Run: `kubectl get mutatingadmissionpolicies,validatingadmissionpolicies -l capwin.io/policies` (workload)
 	WaitingForLinuxPoliciesReason = "WaitingForLinuxPolicies"
 
 	// KubeconfigRefusedReason: the manager does not use the workload cluster's kubeconfig; the message names the field.
-	// Cause: a file, program, proxy or password, or no CA. Use an https server with embedded certificates, keys and tokens.
+	// Cause: a file, program, proxy or password, or no CA: embed certificates, keys and tokens, for an https server.
 	// Run: `kubectl describe windowsbootstrapconfig NAME`
 	KubeconfigRefusedReason = "KubeconfigRefused"
 )

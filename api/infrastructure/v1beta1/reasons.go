@@ -20,8 +20,8 @@ const (
 	AddressLostReason = "AddressLost"
 
 	// MACTakenReason: another machine on the network, which the message names, has this MAC.
-	// Cause: pools of several subnets in one network whose addresses agree in their last 18 bits; with DHCP, chance: a new Machine
-	// has another MAC.
+	// Cause: [pools of several subnets](networks.md#adapters-and-addresses-on-vsphere) in one network; with DHCP, chance: a new
+	// Machine has another MAC.
 	// Run: `kubectl get windowsmachines -o jsonpath={.items[*].status.networkInterfaces}`
 	MACTakenReason = "MACTaken"
 
@@ -31,8 +31,7 @@ const (
 	VMNotRunningReason = "VMNotRunning"
 
 	// VMEvictedReason: the cloud took the spot VM's place.
-	// Cause: the capacity is needed, or the price is above the limit; in Azure perhaps a user's deallocation: see `az monitor
-	// activity-log list`.
+	// Cause: no capacity, or a price above the limit; in Azure perhaps a user's deallocation: see `az monitor activity-log list`.
 	// Run: `kubectl delete machine NAME`
 	VMEvictedReason = "VMEvicted"
 
@@ -42,8 +41,8 @@ const (
 	VMDeallocatedReason = "VMDeallocated"
 
 	// VMVanishedReason: the VM existed and is gone; it is not made again.
-	// Cause: it was deleted, or evicted with `evictionPolicy: Delete`; with the [narrow layout](vcenter.md#where-to-give-them) a
-	// host may have been added again: look for the VM first.
+	// Cause: it was deleted, or evicted with `evictionPolicy: Delete`; with the [narrow layout](vcenter.md#where-to-give-them),
+	// perhaps a host was added again: look for the VM first.
 	// Run: `kubectl delete machine NAME`
 	VMVanishedReason = "VMVanished"
 
@@ -52,14 +51,15 @@ const (
 	// Run: `az resource move` it back, with its disks and network interfaces, or delete it there
 	VMMovedReason = "VMMoved"
 
-	// VMNotProvedReason: a VM has the machine's name or UUID, but nothing proves whose it is; the machine stays.
+	// VMNotProvedReason: a VM has the machine's name or UUID, but nothing [proves](security.md#what-is-ours) whose it is; the
+	// machine stays.
 	// Cause: marks removed after the status was lost; objects [restored without their Secrets](day-two.md#back-up); a restored VM;
 	// or a `spec.providerID` written by hand.
 	// Run: `az vm show --name COMPUTER --resource-group GROUP --query tags`; the message names what is missing
 	VMNotProvedReason = "VMNotProved"
 
-	// DeletingReason: the VM or the node's token is being deleted; a Machine without a VM gets none.
-	// Cause: the cloud is working or refuses the deletion; or a `pre-terminate` hook keeps the Machine.
+	// DeletingReason: the VM or the node's token is being deleted.
+	// Cause: the cloud is working or refuses; or a `pre-terminate` hook keeps the Machine.
 	// Run: `kubectl describe machine NAME`
 	DeletingReason = "Deleting"
 )
@@ -67,11 +67,10 @@ const (
 // Reasons of events that are no condition's.
 const (
 	// OrphanedVMReason: event (Cluster): a VM of a WindowsMachine that no longer exists; the VM stays.
-	// Cause: a removed finalizer of a WindowsMachine, a restored backup older than the VM; rarely, a lost leadership.
+	// Cause: a removed finalizer of a WindowsMachine, or a restored backup older than the VM.
 	// Run: `kubectl get events --field-selector reason=OrphanedVM,involvedObject.name=CLUSTER`
 	OrphanedVMReason = "OrphanedVM"
-	// VMMayRemainReason: event (WindowsMachine): the deleted machine may have had a VM, which the cloud did not delete; with the
-	// VM's IDs and place.
+	// VMMayRemainReason: event (WindowsMachine): the deleted machine may have had a VM, which the cloud did not delete.
 	// Cause: the VM was deleted by hand; or the account does not see it, as after a host was added again.
 	// Run: look in the cloud for what the event names
 	VMMayRemainReason = "VMMayRemain"
@@ -82,23 +81,22 @@ const (
 	OrphanedResourceReason = "OrphanedResource"
 	// PlacementFindingReason: event (Cluster): pods for Linux may land on Windows Nodes, a policy is missing, or a Windows Node has
 	// no kube-proxy, two, or a wrong one.
-	// Cause: a DaemonSet that tolerates every taint and selects nothing; a Windows pool without taints; a kube-proxy left by an
-	// upgrade.
+	// Cause: [a DaemonSet that tolerates every taint](placement.md#what-can-go-wrong); a Windows pool without taints; a kube-proxy
+	// left by an upgrade.
 	// Run: `clusterctl windows check linux --kubeconfig FILE`
 	PlacementFindingReason = "PlacementFinding"
-	// LinuxNotCheckedReason: event (WindowsMachine): it does not [wait for Linux](#what-windows-waits-for): a read was refused, or
-	// the policies are missing or do not act.
+	// LinuxNotCheckedReason: event (WindowsMachine): it does not [wait for Linux](#what-windows-waits-for), as a read was refused,
+	// or policies do not act.
 	// Cause: few rights of the kubeconfig; Kubernetes before 1.36; a foreign object of our name; or an admission plug-in that is
 	// off.
 	// Run: `kubectl get events --field-selector reason=LinuxNotChecked`
 	LinuxNotCheckedReason = "LinuxNotChecked"
 	// ConsoleReadReason: the last lines of the VM's boot log that show how far the guest came.
-	// Cause: a failure 2 minutes ago, as Azure shows the log late, or a silence.
+	// Cause: a failure 2 minutes ago, or a silence.
 	// Run: `kubectl get events --field-selector reason=ConsoleRead`
 	ConsoleReadReason = "ConsoleRead"
 	// ConsoleNotReadReason: why the boot log was not read.
-	// Cause: the identity lacks the action ([azure.md](azure.md#the-custom-role)), or the manager does not reach Azure's storage
-	// service.
+	// Cause: the identity lacks [the action](azure.md#the-custom-role), or the manager does not reach Azure's storage service.
 	// Run: `kubectl get events --field-selector reason=ConsoleNotRead`
 	ConsoleNotReadReason = "ConsoleNotRead"
 )
@@ -138,33 +136,32 @@ const (
 	// Run: `describe`
 	CloudReachableReason = "CloudReachable"
 
-	// CredentialsMissingReason: the Secret with the credentials is missing or incomplete; or an AzureClusterIdentity is missing,
-	// does not allow the namespace, or is [not lent](azure-credentials.md#who-may-use-what) to it.
+	// CredentialsMissingReason: the Secret with the credentials is missing or incomplete; or an AzureClusterIdentity is missing, or
+	// [not allowed or lent](azure-credentials.md#who-may-use-what) to the namespace.
 	// Cause: a wrong name in `identityRef`, a Secret that was not moved, or a missing entry of `--azure-identities`, which the
 	// message has.
 	// Run: `kubectl get secrets`
 	CredentialsMissingReason = "CredentialsMissing"
 
-	// CredentialsBeingDeletedReason: the Secret with the credentials is being deleted, and stays while a machine with a VM needs
-	// it; no new VM is made with it.
+	// CredentialsBeingDeletedReason: the Secret with the credentials is being deleted, and stays while a machine with a VM needs it.
 	// Cause: `kubectl delete` of the Secret or namespace, or a VSphereCluster that takes its Secret along: [a new
 	// Secret](#a-secret-that-is-being-deleted).
 	// Run: `kubectl get windowsmachines -o custom-columns=NAME:.metadata.name,SECRET:.spec.identityRef.name`
 	CredentialsBeingDeletedReason = "CredentialsBeingDeleted"
 
 	// CredentialsTooLargeReason: the namespace's Secrets with credentials exceed 4 MiB together.
-	// Cause: such a Secret contains a file that is not a credential.
+	// Cause: one contains a file that is no credential.
 	// Run: `kubectl get secrets`
 	CredentialsTooLargeReason = "CredentialsTooLarge"
 
 	// CredentialsRejectedReason: the cloud rejects the credentials, the account lacks a privilege, or the Secret has a type that
 	// nothing may hold.
-	// Cause: a changed password or certificate, or a missing privilege or Azure action, which the message names.
+	// Cause: a changed password or certificate, or a missing right, which the message names.
 	// Run: `describe`
 	CredentialsRejectedReason = "CredentialsRejected"
 
 	// IdentityMismatchReason: the Secret is for another server than the VM's, or another WindowsMachine has the same
-	// `spec.providerID`. No VM is looked for or made.
+	// `spec.providerID`.
 	// Cause: `identityRef` or `server` names another vCenter: compare `status.vsphere.server` with `govc about`; or a provider ID
 	// written by hand.
 	// Run: `kubectl get windowsmachine NAME -o jsonpath={.status.vsphere.server}{.metadata.annotations}`
@@ -176,11 +173,11 @@ const (
 	CloudUnreachableReason = "CloudUnreachable"
 
 	// TooManyAccountsReason: the namespace's machines use 16 cloud accounts, its limit.
-	// Cause: a Secret for each machine; Secrets with equal credentials share an account.
+	// Cause: a login for each machine.
 	// Run: `kubectl get windowsmachines -o custom-columns=NAME:.metadata.name,SECRET:.spec.identityRef.name`
 	TooManyAccountsReason = "TooManyAccounts"
 
-	// CloudThrottledReason: the cloud limits the rate of calls.
+	// CloudThrottledReason: the cloud limits calls.
 	// Cause: other users of the account.
 	// Run: `kubectl get windowsmachines -A`
 	CloudThrottledReason = "CloudThrottled"
@@ -208,7 +205,7 @@ const (
 
 	// SpecInvalidReason: the cloud refuses the spec, or the spec lacks a field that the message names.
 	// Cause: a size or device that the template cannot have; an Azure image's plan, or a disk smaller than it; a [resource
-	// group](azure.md#a-resource-group-of-its-own) where the VM would not be found; a ClusterClass patch that set no field.
+	// group](azure.md#a-resource-group-of-its-own) that no label can name; a ClusterClass patch that set no field.
 	// Run: `describe`
 	SpecInvalidReason = "SpecInvalid"
 
@@ -230,7 +227,7 @@ const (
 
 // Reasons while the guest bootstraps.
 const (
-	// WaitingForGuestReason: the guest has not reported yet, or in a form that the controller does not understand.
+	// WaitingForGuestReason: the guest has not reported yet, or not in a form that the controller understands.
 	// Cause: its VM is being made, or Windows starts; if it takes long: an image without cloudbase-init.
 	// Run: `describe`
 	WaitingForGuestReason = "WaitingForGuest"
@@ -245,17 +242,16 @@ const (
 	// Run: `kubectl get windowsmachine NAME -o jsonpath={.status.bootstrap}`
 	BootstrappingReason = "Bootstrapping"
 
-	// GuestSilentReason: the VM runs, but its guest reported nothing in `bootstrapDeadlineSeconds` plus 15 minutes; Stalled until
-	// it does or its Node joins.
+	// GuestSilentReason: the VM runs, but its guest reported nothing in `bootstrapDeadlineSeconds` plus 15 minutes; Stalled until it
+	// does or its Node joins.
 	// Cause: an image without cloudbase-init, a guest that cannot reach its host (VMware Tools, `isolation.tools.setInfo.disable`),
-	// a Windows that does not start, or another release.
+	// or a Windows that does not start.
 	// Run: VM console of `kubectl get windowsmachine NAME -o jsonpath={.status.computerName}`
 	GuestSilentReason = "GuestSilent"
 
 	// BootstrapOverdueReason: the guest stopped reporting for the rest of `bootstrapDeadlineSeconds` plus 15 minutes; Stalled until
 	// it reports or its Node joins.
-	// Cause: the VM hangs, was reset to a snapshot, or lost its host; a reboot that does not end; or another program that writes
-	// reports.
+	// Cause: the VM hangs, was reset to a snapshot, or lost its host; or a reboot that does not end.
 	// Run: VM console of `kubectl get windowsmachine NAME -o jsonpath={.status.computerName}`
 	BootstrapOverdueReason = "BootstrapOverdue"
 
@@ -284,8 +280,8 @@ const (
 	// Run: `kubectl delete machine NAME`
 	NodeDeletedReason = "NodeDeleted"
 
-	// CNINotReadyReason: the Node has had no CNI for 15 minutes, so no pod starts on it; the machine stays Ready, and [a health
-	// check](health.md#what-is-replaced) replaces it.
+	// CNINotReadyReason: the Node has had no CNI for 15 minutes, so no pod starts on it; [a health
+	// check](health.md#what-is-replaced) replaces the machine.
 	// Cause: the CNI's DaemonSet for Windows is missing or cannot pull its image; or flanneld does not run.
 	// Run: `kubectl describe node NAME` (workload)
 	CNINotReadyReason = "CNINotReady"
@@ -300,12 +296,12 @@ const (
 	// Run: `describe`
 	LastBootRunningReason = "LastBootRunning"
 
-	// LastBootSucceededReason: the steps of the node's last start succeeded, and no background step has failed for long.
+	// LastBootSucceededReason: the steps of the node's last start succeeded.
 	// Cause: normal.
 	// Run: `describe`
 	LastBootSucceededReason = "LastBootSucceeded"
 
-	// LastBootFailedReason: steps of the node's last start, or in the background, failed without one of the reasons below.
+	// LastBootFailedReason: steps of the node's last start failed without one of the reasons below.
 	// Cause: a guest of another release.
 	// Run: `kubectl get windowsmachine NAME -o jsonpath={.status.lastBoot}`
 	LastBootFailedReason = "LastBootFailed"

@@ -145,6 +145,11 @@ func (k *kindRules) admit(object Object) (Object, error) {
 	if len(refused) == 0 && unread != nil {
 		return object, explainUnreadable(object, unread)
 	}
+	if len(refused) == 0 && !k.foreign {
+		if err := checkSizes(object, content); err != nil {
+			return object, err
+		}
+	}
 	if len(refused) == 0 {
 		return k.ask(object, content)
 	}

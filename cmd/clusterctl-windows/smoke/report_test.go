@@ -39,7 +39,7 @@ func tried(failures map[kind]failure) *run {
 	}
 	r.trials = p.trialsOf(0, p.addressesOf(0, r.windowsServers[0], r.linuxServer))
 	for _, t := range r.trials {
-		t.done, t.took, t.outcome = true, 3*time.Second, outcome{held: true, tries: 1}
+		t.finished, t.took, t.outcome = true, 3*time.Second, outcome{held: true, tries: 1}
 		if why, fails := failures[t.kind]; fails {
 			t.outcome = outcome{tries: enoughTries, failure: &why}
 		}
@@ -228,7 +228,7 @@ func TestUnstarted(t *testing.T) {
 	one.outcome = outcome{}
 	one.look(sight{pod: waiting("ErrImagePull", denied), waited: time.Second}, start, time.Now())
 	got := find(t, r.report(), "Windows host to Windows pod")
-	if !one.done || !strings.HasPrefix(got.Text, "the pod windows-host-0 does not try it: failed to resolve reference") ||
+	if !one.finished || !strings.HasPrefix(got.Text, "the pod windows-host-0 does not try it: failed to resolve reference") ||
 		!strings.HasSuffix(got.Text, "The registry requires a login: let the nodes' containerd log in, or take another --registry") {
 		t.Errorf("got %+v", got)
 	}
@@ -248,7 +248,7 @@ func TestTrialEnds(t *testing.T) {
 	} {
 		one := &trial{connection: connection{kind: hostToPod}, started: begun}
 		one.look(sight{pod: c.pod, waited: c.at}, start, begun.Add(c.at))
-		if one.done != c.over || c.over && one.outcome.failure == nil {
+		if one.finished != c.over || c.over && one.outcome.failure == nil {
 			t.Errorf("%s: got %+v", name, one)
 		}
 	}

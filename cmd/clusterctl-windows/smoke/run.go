@@ -65,7 +65,7 @@ func (r *run) serve(ctx context.Context) error {
 		r.windowsServers = append(r.windowsServers, r.start(ctx, r.windowsServerPod(i), corev1.ServiceTypeNodePort))
 	}
 	servers := append([]*served{r.linuxServer}, r.windowsServers...)
-	return r.watch(ctx, func(look func(pod string) sight) (done bool) {
+	return r.watch(ctx, func(look func(pod string) sight) (finished bool) {
 		open := 0
 		for _, server := range servers {
 			if !server.settled() {
@@ -105,13 +105,13 @@ func (r *run) connect(ctx context.Context) error {
 			r.startClient(ctx, source, i, trials)
 		}
 	}
-	return r.watch(ctx, func(look func(pod string) sight) (done bool) {
+	return r.watch(ctx, func(look func(pod string) sight) (finished bool) {
 		open := 0
 		for _, t := range r.trials {
-			if t.done {
+			if t.finished {
 				continue
 			}
-			if t.look(look(t.pod), r.options.Start, time.Now()); t.done {
+			if t.look(look(t.pod), r.options.Start, time.Now()); t.finished {
 				r.step(r.check(t.target, t.name))
 				continue
 			}
@@ -128,7 +128,7 @@ func (r *run) startClient(ctx context.Context, source place, i int, trials []*tr
 	}
 	if err := r.api.makePod(ctx, r.namespace, r.clientPod(source, i, started)); err != nil {
 		for _, t := range started {
-			t.done, t.unstarted, t.outcome.failure = true, true, &failure{cause: refusedByServer, words: err.Error()}
+			t.finished, t.unstarted, t.outcome.failure = true, true, &failure{cause: refusedByServer, words: err.Error()}
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (r *run) askKubelets(ctx context.Context) {
 }
 
 // watch looks at the pods until look returns true.
-func (r *run) watch(ctx context.Context, look func(func(pod string) sight) (done bool)) error {
+func (r *run) watch(ctx context.Context, look func(func(pod string) sight) (finished bool)) error {
 	begun, answered := time.Now(), time.Now()
 	for {
 		pods, events, err := r.api.list(ctx, r.namespace)

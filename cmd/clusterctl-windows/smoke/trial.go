@@ -39,9 +39,9 @@ type trial struct {
 	// unstarted is set if the pod did not get as far as trying.
 	unstarted bool
 	// started is when its pod was first seen to run.
-	started time.Time
-	took    time.Duration
-	done    bool
+	started  time.Time
+	took     time.Duration
+	finished bool
 }
 
 // look takes in what is seen of the pod that tries.
@@ -55,15 +55,15 @@ func (t *trial) look(seen sight, start time.Duration, now time.Time) {
 	t.took = seen.waited
 	switch {
 	case t.outcome.held, t.outcome.tries >= enoughTries:
-		t.done = true
+		t.finished = true
 	case !t.started.IsZero() && now.Sub(t.started) >= connectBound:
-		t.done = true
+		t.finished = true
 		if t.outcome.failure == nil {
 			t.outcome.failure = &failure{cause: timedOut, words: "no answer within " + connectBound.String()}
 		}
 	default:
 		if failed := seen.startFailure(start); failed != nil {
-			t.done, t.unstarted, t.outcome.failure = true, true, failed
+			t.finished, t.unstarted, t.outcome.failure = true, true, failed
 		}
 	}
 }

@@ -64,8 +64,8 @@ func Values() []string {
 
 // Of makes the secret of an input. All secrets differ, and a part of 7 bytes has at least 4 random letters where it counts.
 func Of(input, name string) string {
-	v, known := values[name]
-	if !known {
+	v, found := values[name]
+	if !found {
 		panic("there is no value " + name)
 	}
 	var letters strings.Builder

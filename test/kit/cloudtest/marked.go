@@ -14,7 +14,7 @@ import (
 // marked has VMs of ours, of others, and a copy of ours.
 func marked(w world) {
 	c := w.process()
-	if vms, known := c.Marked(); known {
+	if vms, shown := c.Marked(); shown {
 		w.t.Errorf("Marked = %v before there is a watch, want that nothing is known", vms)
 	}
 	a, b := w.machine("a"), w.machine("b")
@@ -51,9 +51,9 @@ func (w world) wantMarked(c cloud.Cloud, machines ...cloud.Machine) {
 	byName := func(a, b cloud.Marked) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortFunc(want, byName)
 	wait.Until(w.t, "the VMs with our marks to be known", func() (any, bool) {
-		vms, known := c.Marked()
+		vms, shown := c.Marked()
 		slices.SortFunc(vms, byName)
-		return gocmp.Diff(want, vms), known && gocmp.Equal(want, vms)
+		return gocmp.Diff(want, vms), shown && gocmp.Equal(want, vms)
 	})
 }
 

@@ -76,18 +76,18 @@ func (s *Source) JSON(object any) []byte {
 
 // twist puts another value anywhere.
 func (s *Source) twist(tree any) any {
-	switch at := tree.(type) {
+	switch node := tree.(type) {
 	case map[string]any:
-		if len(at) > 0 && !s.Once(8) {
-			key := One(s, slices.Sorted(maps.Keys(at))...)
-			at[key] = s.twist(at[key])
-			return at
+		if len(node) > 0 && !s.Once(8) {
+			key := One(s, slices.Sorted(maps.Keys(node))...)
+			node[key] = s.twist(node[key])
+			return node
 		}
 	case []any:
-		if len(at) > 0 && !s.Once(8) {
-			i := s.N(len(at))
-			at[i] = s.twist(at[i])
-			return at
+		if len(node) > 0 && !s.Once(8) {
+			i := s.N(len(node))
+			node[i] = s.twist(node[i])
+			return node
 		}
 	}
 	return One[any](s, nil, 7, -1.5, math.MaxFloat64, true, "", s.Text(), []any{}, []any{nil, "a"}, map[string]any{},

@@ -37,8 +37,8 @@ func Of(t testing.TB, from prometheus.Gatherer) Samples {
 	found := Samples{}
 	for line := range strings.Lines(answer.Body.String()) {
 		line = strings.TrimSpace(line)
-		if at := strings.LastIndex(line, " "); strings.HasPrefix(line, "capwin_") {
-			found[line[:at]] = expect.Got(strconv.ParseFloat(line[at+1:], 64))(t)
+		if end := strings.LastIndex(line, " "); strings.HasPrefix(line, "capwin_") {
+			found[line[:end]] = expect.Got(strconv.ParseFloat(line[end+1:], 64))(t)
 		}
 	}
 	return found

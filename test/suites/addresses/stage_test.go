@@ -134,8 +134,8 @@ func get[O client.Object](ctx context.Context, t *testing.T, s *stage, name stri
 	t.Helper()
 	err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Name, Name: name}, into)
 	if apierrors.IsNotFound(err) {
-		var none O
-		return none
+		var zero O
+		return zero
 	}
 	expect.OK(t, err)
 	return into

@@ -55,21 +55,21 @@ var azurePlaces = []rule{
 }
 
 // azurePair is the rule at a field with parts of it, one that is right and several that are wrong. null leaves a field out.
-func azurePair(at, field, message, good string, bad ...string) rule {
-	r := rule{at: at, field: field, message: message, accepted: []map[string]any{below(at, good), {}}}
+func azurePair(path, field, message, good string, bad ...string) rule {
+	r := rule{at: path, field: field, message: message, accepted: []map[string]any{below(path, good), {}}}
 	for _, one := range bad {
-		r.refused = append(r.refused, below(at, one))
+		r.refused = append(r.refused, below(path, one))
 	}
 	return r
 }
 
-func below(at, content string) map[string]any {
+func below(path, content string) map[string]any {
 	all := map[string]any{}
 	for name, value := range parse(content) {
 		if value == nil {
 			value = absent
 		}
-		all[at+"."+name] = value
+		all[path+"."+name] = value
 	}
 	return all
 }
@@ -159,8 +159,8 @@ var azureDiskRules = []rule{
 }
 
 // of says that the rule is at another field than its edits.
-func (r rule) of(at string) rule {
-	r.at = at
+func (r rule) of(path string) rule {
+	r.at = path
 	return r
 }
 

@@ -54,14 +54,14 @@ func TestHollowConfigs(t *testing.T) {
 }
 
 // hollows are the optional objects and lists of a schema, parents first.
-func hollows(at string, schema apiextensionsv1.JSONSchemaProps) []hollow {
+func hollows(path string, schema apiextensionsv1.JSONSchemaProps) []hollow {
 	var all []hollow
 	required := map[string]bool{}
 	for _, name := range schema.Required {
 		required[name] = true
 	}
 	for name, of := range schema.Properties {
-		field := at + "." + name
+		field := path + "." + name
 		switch {
 		case required[name]:
 		case of.Type == "array":

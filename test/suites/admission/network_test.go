@@ -84,11 +84,11 @@ var (
 )
 
 // only pairs that are allowed may have a field; others are refused with the message.
-func only(allowed pairs, field string, value any, message string, others ...pairs) rule {
+func only(allowed pairs, field string, value any, message string, refused ...pairs) rule {
 	with := map[string]any{field: value}
 	return rule{
 		at: "spec.network", field: "spec.network." + field, message: message,
-		accepted: allowed.with(with), refused: slices.Concat(others...).with(with),
+		accepted: allowed.with(with), refused: slices.Concat(refused...).with(with),
 	}
 }
 

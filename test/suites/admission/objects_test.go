@@ -97,8 +97,8 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 		set(made.Object, in(kind, "spec"), parse(azureSpec))
 	}
 	setAll(made, below("spec.azure", variantOf(field).edits))
-	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
-		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
+	if parent, _, ok := strings.Cut(field, ".contentFrom"); ok {
+		setAll(made, map[string]any{parent + ".content": absent, parent + ".contentFrom": source(field)})
 	}
 	if strings.HasPrefix(field, "spec.containerd.registries[].caFrom.configMap") {
 		setAll(made, map[string]any{"spec.containerd.registries[].caFrom": source(field)})

@@ -85,9 +85,9 @@ func identified(field, what string) rule {
 
 // placed is the rule of a field of status.azure, with a right value and wrong ones.
 func placed(field, message, right string, wrong ...any) rule {
-	at := "status.azure." + field
-	named := strings.ReplaceAll(at, "[]", "[0]")
-	return rule{at: at, field: named, message: message, accepted: edits(at, right), refused: edits(at, wrong...)}
+	path := "status.azure." + field
+	named := strings.ReplaceAll(path, "[]", "[0]")
+	return rule{at: path, field: named, message: message, accepted: edits(path, right), refused: edits(path, wrong...)}
 }
 
 // configName keeps user data out of the Secrets of Clusters: their kubeconfigs, certificate authorities and keys.

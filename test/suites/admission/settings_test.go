@@ -215,32 +215,32 @@ var settingsRules = slices.Concat(
 )
 
 // contents are the limits of content and contentFrom.
-func contents(at string) []limit {
-	return slices.Concat(text(at+".content", 32768), references(at+".contentFrom"))
+func contents(path string) []limit {
+	return slices.Concat(text(path+".content", 32768), references(path+".contentFrom"))
 }
 
 // references are the limits of a ContentSource.
-func references(at string) []limit {
-	return slices.Concat(keyReference(at+".secret"), keyReference(at+".configMap"))
+func references(path string) []limit {
+	return slices.Concat(keyReference(path+".secret"), keyReference(path+".configMap"))
 }
 
-func scripts(at string) []limit {
+func scripts(path string) []limit {
 	return slices.Concat(
-		items(at, 16, script),
-		[]limit{required(at + "[].name"), oneOf(at+"[].type", "PowerShell", "Perl")},
-		text(at+"[].name", 40),
-		contents(at+"[]"),
-		between(at+"[].timeoutSeconds", 1, 3600),
+		items(path, 16, script),
+		[]limit{required(path + "[].name"), oneOf(path+"[].type", "PowerShell", "Perl")},
+		text(path+"[].name", 40),
+		contents(path+"[]"),
+		between(path+"[].timeoutSeconds", 1, 3600),
 	)
 }
 
 // bootScripts are scripts whose content is text.
-func bootScripts(at string) []limit {
+func bootScripts(path string) []limit {
 	return slices.Concat(
-		items(at, 8, script),
-		[]limit{required(at + "[].name"), required(at + "[].content"), oneOf(at+"[].type", "PowerShell", "Perl")},
-		text(at+"[].name", 40), text(at+"[].content", 32768),
-		between(at+"[].timeoutSeconds", 1, 3600),
+		items(path, 8, script),
+		[]limit{required(path + "[].name"), required(path + "[].content"), oneOf(path+"[].type", "PowerShell", "Perl")},
+		text(path+"[].name", 40), text(path+"[].content", 32768),
+		between(path+"[].timeoutSeconds", 1, 3600),
 	)
 }
 
@@ -248,58 +248,58 @@ var both = map[string]any{"secret": source("secret")["secret"], "configMap": sou
 
 // contentRules are the rules of a list whose items have content or contentFrom.
 func contentRules(list string) []rule {
-	at, item := list+"[]", strings.ReplaceAll(list+"[]", "[]", "[0]")
+	path, item := list+"[]", strings.ReplaceAll(list+"[]", "[]", "[0]")
 	rules := []rule{
 		{
-			at: at, field: item, message: "set exactly one of content and contentFrom",
+			at: path, field: item, message: "set exactly one of content and contentFrom",
 			accepted: []map[string]any{
 				{},
-				{at + ".content": absent, at + ".contentFrom": source("configMap")},
-				{at + ".contentFrom": map[string]any{}},
-				{at + ".contentFrom": map[string]any{"secret": map[string]any{}, "configMap": map[string]any{}}},
+				{path + ".content": absent, path + ".contentFrom": source("configMap")},
+				{path + ".contentFrom": map[string]any{}},
+				{path + ".contentFrom": map[string]any{"secret": map[string]any{}, "configMap": map[string]any{}}},
 			},
 			refused: []map[string]any{
-				{at + ".content": absent},
-				{at + ".contentFrom": source("configMap")},
-				{at + ".content": absent, at + ".contentFrom": map[string]any{}},
+				{path + ".content": absent},
+				{path + ".contentFrom": source("configMap")},
+				{path + ".content": absent, path + ".contentFrom": map[string]any{}},
 			},
 		},
-		sourceRule(at+".contentFrom", map[string]any{at + ".content": absent}, both),
+		sourceRule(path+".contentFrom", map[string]any{path + ".content": absent}, both),
 	}
-	return slices.Concat(rules, keyRules(at+".contentFrom.secret"), keyRules(at+".contentFrom.configMap"))
+	return slices.Concat(rules, keyRules(path+".contentFrom.secret"), keyRules(path+".contentFrom.configMap"))
 }
 
 // keyRules are the rules of a KeyReference.
-func keyRules(at string) []rule {
-	field := strings.ReplaceAll(at, "[]", "[0]")
+func keyRules(path string) []rule {
+	field := strings.ReplaceAll(path, "[]", "[0]")
 	return []rule{
 		{
-			at: at, field: field, message: "set both name and key",
+			at: path, field: field, message: "set both name and key",
 			accepted: []map[string]any{{}},
-			refused:  edits(at, map[string]any{"name": "a"}, map[string]any{"key": "a"}),
+			refused:  edits(path, map[string]any{"name": "a"}, map[string]any{"key": "a"}),
 		},
 		{
-			at: at + ".name", field: field + ".name",
+			at: path + ".name", field: field + ".name",
 			message: "must be the name of an object in the config's own namespace: lower-case letters, digits, '-' and '.', " +
 				"such as node-files",
-			accepted: edits(at+".name", goodNames...), refused: edits(at+".name", wrongNames...),
+			accepted: edits(path+".name", goodNames...), refused: edits(path+".name", wrongNames...),
 		},
 		{
-			at: at + ".key", field: field + ".key",
+			at: path + ".key", field: field + ".key",
 			message:  "must be a key of a Secret or ConfigMap: letters, digits, '-', '_' and '.', such as app.conf",
-			accepted: edits(at+".key", "app.conf", "A_b-1", ".hidden", long(253)),
-			refused:  edits(at+".key", "", "a/b", "a b", "../x", "ä"),
+			accepted: edits(path+".key", "app.conf", "A_b-1", ".hidden", long(253)),
+			refused:  edits(path+".key", "", "a/b", "a b", "../x", "ä"),
 		},
 	}
 }
 
 // secretRule is the rule of a SecretReference.
-func secretRule(at string) rule {
+func secretRule(path string) rule {
 	return rule{
-		at: at + ".name", field: strings.ReplaceAll(at, "[]", "[0]") + ".name",
+		at: path + ".name", field: strings.ReplaceAll(path, "[]", "[0]") + ".name",
 		message: "must be the name of a Secret in the config's own namespace: lower-case letters, digits, '-' and '.', " +
 			"such as harbor",
-		accepted: edits(at+".name", goodNames...), refused: edits(at+".name", wrongNames...),
+		accepted: edits(path+".name", goodNames...), refused: edits(path+".name", wrongNames...),
 	}
 }
 
@@ -309,14 +309,14 @@ var (
 )
 
 // sourceRule is the rule of a ContentSource. The edits in beside are made with each case.
-func sourceRule(at string, beside, both map[string]any) rule {
+func sourceRule(path string, beside, both map[string]any) rule {
 	edit := func(value any) map[string]any {
-		edits := map[string]any{at: value}
+		edits := map[string]any{path: value}
 		maps.Copy(edits, beside)
 		return edits
 	}
 	return rule{
-		at: at, field: strings.ReplaceAll(at, "[]", "[0]"), message: "set secret or configMap, not both",
+		at: path, field: strings.ReplaceAll(path, "[]", "[0]"), message: "set secret or configMap, not both",
 		accepted: []map[string]any{edit(source("secret")), edit(source("configMap"))},
 		refused:  []map[string]any{edit(both)},
 	}

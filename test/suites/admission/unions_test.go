@@ -74,16 +74,16 @@ func TestOrderOfLists(t *testing.T) {
 }
 
 // unorderedLists are the lists of a schema of the types set and map.
-func unorderedLists(at string, schema apiextensionsv1.JSONSchemaProps) map[string]bool {
+func unorderedLists(path string, schema apiextensionsv1.JSONSchemaProps) map[string]bool {
 	found := map[string]bool{}
 	if kind := schema.XListType; kind != nil && (*kind == "set" || *kind == "map") {
-		found[at] = true
+		found[path] = true
 	}
 	for name, child := range schema.Properties {
-		maps.Copy(found, unorderedLists(at+"."+name, child))
+		maps.Copy(found, unorderedLists(path+"."+name, child))
 	}
 	if schema.Items != nil {
-		maps.Copy(found, unorderedLists(at+"[]", *schema.Items.Schema))
+		maps.Copy(found, unorderedLists(path+"[]", *schema.Items.Schema))
 	}
 	return found
 }
@@ -104,14 +104,14 @@ func TestAddedFieldsAreImmutable(t *testing.T) {
 	ctx, cancel := wait.Within(t.Context(), patience)
 	defer cancel()
 	expect.OK(t, served(ctx, definition))
-	for _, at := range added {
-		made := newObjectFor("WindowsMachine", at)
+	for _, path := range added {
+		made := newObjectFor("WindowsMachine", path)
 		made.SetAPIVersion(definition.Spec.Group + "/v1beta1")
-		set(made.Object, at+".added", "a")
+		set(made.Object, path+".added", "a")
 		expect.OK(t, api.Create(t.Context(), made))
 		for _, other := range []any{"b", absent} {
-			set(made.Object, at+".added", other)
-			cloud := strings.Join(strings.Split(at, ".")[:2], ".")
+			set(made.Object, path+".added", other)
+			cloud := strings.Join(strings.Split(path, ".")[:2], ".")
 			mustRefuse(t, update(t, made), cloud, editedVM.message)
 		}
 	}
@@ -129,15 +129,15 @@ func withField(t *testing.T, objects []string) *apiextensionsv1.CustomResourceDe
 	version := &made.Spec.Versions[0]
 	expect.OK(t, json.Unmarshal(expect.Got(json.Marshal(version.Schema.OpenAPIV3Schema))(t), &schema))
 	for _, object := range objects {
-		at := schema
+		node := schema
 		for name := range strings.SplitSeq(object, ".") {
 			list, isItem := strings.CutSuffix(name, "[]")
-			at = inSchema(t, at, "properties", list)
+			node = inSchema(t, node, "properties", list)
 			if isItem {
-				at = inSchema(t, at, "items")
+				node = inSchema(t, node, "items")
 			}
 		}
-		inSchema(t, at, "properties")["added"] = map[string]any{"type": "string", "maxLength": int64(9)}
+		inSchema(t, node, "properties")["added"] = map[string]any{"type": "string", "maxLength": int64(9)}
 	}
 	version.Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{}
 	expect.OK(t, json.Unmarshal(expect.Got(json.Marshal(schema))(t), version.Schema.OpenAPIV3Schema))

@@ -72,12 +72,12 @@ var adapterLimits = slices.Concat(
 	between("spec.vsphere.networkInterfaces[].mtu", 1280, 9000),
 )
 
-func poolReference(at string) []limit {
+func poolReference(path string) []limit {
 	return slices.Concat(
 		[]limit{
-			required(at + ".apiGroup"), required(at + ".kind"), required(at + ".name"),
+			required(path + ".apiGroup"), required(path + ".kind"), required(path + ".name"),
 		},
-		text(at+".apiGroup", 253), text(at+".kind", 63), text(at+".name", 253),
+		text(path+".apiGroup", 253), text(path+".kind", 63), text(path+".name", 253),
 	)
 }
 
@@ -169,20 +169,21 @@ var (
 
 // nameRules are about the name of an adapter, the same on both clouds.
 func nameRules(adapter string) []rule {
-	at, field := adapter+"[].name", adapter+"[0].name"
+	path, field := adapter+"[].name", adapter+"[0].name"
 	return []rule{
 		{
-			at: at, field: field,
+			at: path, field: field,
 			message:  "must consist of lowercase letters, digits and '-', and must begin and end with a letter or digit, such as node",
-			accepted: edits(at, "node", "a", "10g", "storage-2"),
-			refused:  edits(at, "Node", "node ", "-node", "node-", "Ethernet0 2", "vEthernet (Ethernet)", "node_1", "a.b", "n\nn", "br_1"),
+			accepted: edits(path, "node", "a", "10g", "storage-2"),
+			refused: edits(path, "Node", "node ", "-node", "node-", "Ethernet0 2", "vEthernet (Ethernet)", "node_1", "a.b", "n\nn",
+				"br_1"),
 		},
 		{
-			at: at, field: field,
+			at: path, field: field,
 			message: "must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or " +
 				"antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node",
-			accepted: edits(at, "node-1", "nat-2", "my-ethernet", "external"),
-			refused: edits(at, "7", "12", "nat", "loopback", "ethernet", "ethernet0", "vethernet-node", "veth", "br-int", "cali1",
+			accepted: edits(path, "node-1", "nat-2", "my-ethernet", "external"),
+			refused: edits(path, "7", "12", "nat", "loopback", "ethernet", "ethernet0", "vethernet-node", "veth", "br-int", "cali1",
 				"flannel", "docker0", "antrea-gw0"),
 		},
 	}
@@ -207,10 +208,10 @@ var adapterRules = slices.Concat(nameRules("spec.vsphere.networkInterfaces"), na
 
 // poolRule is that of a field of a reference to a pool, with a right value and wrong ones.
 func poolRule(field, message, good string, wrong ...any) rule {
-	at := firstAdapter + ".addressesFromPools[]." + field
+	path := firstAdapter + ".addressesFromPools[]." + field
 	return rule{
-		at: at, field: "spec.vsphere.networkInterfaces[0].addressesFromPools[0]." + field, message: message,
-		accepted: edits(at, good), refused: edits(at, wrong...),
+		at: path, field: "spec.vsphere.networkInterfaces[0].addressesFromPools[0]." + field, message: message,
+		accepted: edits(path, good), refused: edits(path, wrong...),
 	}
 }
 

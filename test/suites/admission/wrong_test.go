@@ -53,9 +53,9 @@ func (m mistake) try(t *testing.T, kind string) {
 		t.Fatalf("want one sentence, got %d: %v", len(causes), causes)
 	}
 	// A rule may name the part of the field that it is about.
-	at := strings.ReplaceAll(in(kind, m.field), "[]", "[0]")
-	if got := causes[0]; !strings.HasPrefix(got.Field, at) || !strings.Contains(got.Message, m.says) {
-		t.Errorf("want %q of %s, got %q of %s", m.says, at, got.Message, got.Field)
+	path := strings.ReplaceAll(in(kind, m.field), "[]", "[0]")
+	if got := causes[0]; !strings.HasPrefix(got.Field, path) || !strings.Contains(got.Message, m.says) {
+		t.Errorf("want %q of %s, got %q of %s", m.says, path, got.Message, got.Field)
 	}
 	for _, internal := range []string{"should match", "evaluating rule", "rule failed", "failed rule", "[^", "(?"} {
 		if strings.Contains(causes[0].Message, internal) {

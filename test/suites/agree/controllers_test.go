@@ -50,8 +50,8 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{vcenter: expect.Got(vcenter.Start())(t), azure: armsim.Hurry(t, 30)}
 	t.Cleanup(c.vcenter.Stop)
-	at := shared.Namespace(t, world.Start{Filter: filter})
-	at.Run(t, world.Options{
+	namespace := shared.Namespace(t, world.Start{Filter: filter})
+	namespace.Run(t, world.Options{
 		VSphere: vsphere.Provider{}, Azure: azure.Provider{Now: c.azure.Now, Ticks: armsim.Ticks}, Everywhere: true, GuestReports: true,
 	})
 	return c
@@ -149,17 +149,17 @@ func (c *cluster) await(t *testing.T, n *world.Namespace) (v verdict) {
 	if err := wait.Poll(ctx, func(ctx context.Context) error {
 		var machines infrav1.WindowsMachineList
 		var configs bootstrapv1.WindowsBootstrapConfigList
-		here := client.InNamespace(n.Name)
-		err := errors.Join(n.Client.List(ctx, &machines, here), n.Client.List(ctx, &configs, here))
+		inNamespace := client.InNamespace(n.Name)
+		err := errors.Join(n.Client.List(ctx, &machines, inNamespace), n.Client.List(ctx, &configs, inNamespace))
 		switch {
 		case err != nil:
 			return err
 		case len(machines.Items) == 0 || len(configs.Items) == 0:
 			return fmt.Errorf("there is no WindowsMachine or no config yet; %s", keptBack(ctx, n))
 		}
-		var known bool
-		v, known = decided(&machines.Items[0], &configs.Items[0])
-		if !known {
+		var isDecided bool
+		v, isDecided = decided(&machines.Items[0], &configs.Items[0])
+		if !isDecided {
 			return fmt.Errorf("not decided: %s", v.says)
 		}
 		return nil

@@ -54,42 +54,42 @@ func TestLeaves(t *testing.T) {
 }
 
 // leavesOf collects the fields of a schema that have no fields.
-func leavesOf(at string, schema *apiextensionsv1.JSONSchemaProps, leaves map[string]bool) {
+func leavesOf(path string, schema *apiextensionsv1.JSONSchemaProps, leaves map[string]bool) {
 	switch {
 	case len(schema.Properties) > 0:
 		for name, child := range schema.Properties {
-			leavesOf(at+"."+name, &child, leaves)
+			leavesOf(path+"."+name, &child, leaves)
 		}
 	case schema.Items != nil:
-		leavesOf(at+"[]", schema.Items.Schema, leaves)
+		leavesOf(path+"[]", schema.Items.Schema, leaves)
 	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
-		leavesOf(at+"{}", schema.AdditionalProperties.Schema, leaves)
+		leavesOf(path+"{}", schema.AdditionalProperties.Schema, leaves)
 	default:
-		leaves[at] = true
+		leaves[path] = true
 	}
 }
 
 // touched collects the leaves that an object has.
-func touched(at string, value any, schema *apiextensionsv1.JSONSchemaProps, leaves map[string]bool) {
+func touched(path string, value any, schema *apiextensionsv1.JSONSchemaProps, leaves map[string]bool) {
 	switch value := value.(type) {
 	case object:
 		if len(schema.Properties) == 0 && schema.AdditionalProperties == nil {
-			leaves[at] = true // any fields may be in it
+			leaves[path] = true // any fields may be in it
 		}
 		for name, below := range value {
-			if child, known := schema.Properties[name]; known {
-				touched(at+"."+name, below, &child, leaves)
+			if child, listed := schema.Properties[name]; listed {
+				touched(path+"."+name, below, &child, leaves)
 			} else if of := schema.AdditionalProperties; of != nil && of.Schema != nil {
-				touched(at+"{}", below, of.Schema, leaves)
+				touched(path+"{}", below, of.Schema, leaves)
 			}
 		}
 	case []any:
 		for _, item := range value {
 			if schema.Items != nil {
-				touched(at+"[]", item, schema.Items.Schema, leaves)
+				touched(path+"[]", item, schema.Items.Schema, leaves)
 			}
 		}
 	default:
-		leaves[strings.TrimSuffix(at, ".")] = true
+		leaves[strings.TrimSuffix(path, ".")] = true
 	}
 }

@@ -1,6 +1,10 @@
 package agree
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // schemaFiles are refused by the API server: by a schema, a rule in CEL, or a name that it does not take.
 func schemaFiles() []file {
@@ -9,7 +13,19 @@ func schemaFiles() []file {
 		files(bySchema, onVSphere, "", schemaVSphereRows...), files(bySchema, inAzure, "", schemaAzureRows...),
 		files(bySchema, onVSphere, machine, schemaMachineRows...), files(bySchema, onVSphere, deployment, schemaDeploymentRows...),
 		files(bySchema, inAzure, deployment, row{"the ID of a VM in a template", idInAzure}),
+		eachOwner(bySchema, onVSphere,
+			row{"a configuration of 70 KiB", `{config: {kubelet: {configuration: {staticPodPath: ` + strings.Repeat("x", 70<<10) + `}}}}`},
+			row{"files of 120 KiB", `{config: {custom: {files: [` + largeFiles(4) + `]}}}`}),
 	)
+}
+
+// largeFiles are this many files of 30 KiB.
+func largeFiles(count int) string {
+	var all []string
+	for i := range count {
+		all = append(all, fmt.Sprintf(`{path: 'C:\a%d', content: %s}`, i, strings.Repeat("x", 30<<10)))
+	}
+	return strings.Join(all, ", ")
 }
 
 // schemaConfigRows break a rule in CEL of a WindowsBootstrapConfig.

@@ -77,9 +77,9 @@ func (s *server) ask(ctx context.Context, one object) (verdict, error) {
 		return verdict{}, err
 	}
 	s.mu.Lock()
-	v, known := s.said[string(data)]
+	v, judged := s.said[string(data)]
 	s.mu.Unlock()
-	if known {
+	if judged {
 		return v, nil
 	}
 	made := &unstructured.Unstructured{}

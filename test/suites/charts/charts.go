@@ -51,11 +51,11 @@ type Server struct {
 func Start(dir string, repositories map[string]fs.FS) (*Server, error) {
 	var names []string
 	for repository := range repositories {
-		at, err := url.Parse(repository)
-		if err != nil || at.Scheme != "https" || at.Host != at.Hostname() {
+		address, err := url.Parse(repository)
+		if err != nil || address.Scheme != "https" || address.Host != address.Hostname() {
 			return nil, fmt.Errorf("repository %s: want https://HOST/PATH, %w", repository, err)
 		}
-		names = append(names, at.Host)
+		names = append(names, address.Host)
 	}
 	ca, certificate, err := servers.Certify(names...)
 	if err != nil {

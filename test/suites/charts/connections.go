@@ -13,8 +13,8 @@ type connections struct {
 	close  sync.Once
 }
 
-func newConnections(at net.Addr) *connections {
-	return &connections{at: at, handed: make(chan net.Conn), closed: make(chan struct{})}
+func newConnections(address net.Addr) *connections {
+	return &connections{at: address, handed: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // hand says whether the connection was taken; none is once the listener is closed.

@@ -29,13 +29,13 @@ func TestHealthCheck(t *testing.T) {
 	s.shownByPool(t, pool, gaveUpSentence)
 
 	expect.OK(t, s.Client.Create(t.Context(), s.healthCheck(t, pool.Name)))
-	others := func(names []string) bool { return isOne(names) && names[0] != first.Key.Name }
-	second := s.NewMachine(s.machinesOf(t, pool, others)[0])
+	replacing := func(names []string) bool { return isOne(names) && names[0] != first.Key.Name }
+	second := s.NewMachine(s.machinesOf(t, pool, replacing)[0])
 	s.tell(second.Await(t, "running VM", world.Windows("Ready True Running")), succeeded)
 	second.Await(t, "report", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
 	second.Join(t)
 	second.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"))
-	expect.Same(t, "machines in the end", []string{second.Key.Name}, s.machinesOf(t, pool, others))
+	expect.Same(t, "machines in the end", []string{second.Key.Name}, s.machinesOf(t, pool, replacing))
 
 	expect.OK(t, s.Client.Delete(t.Context(), pool))
 	second.Await(t, "end", world.Gone)

@@ -98,9 +98,9 @@ func (s *stage) drop(t *testing.T, m *world.Machine) {
 	t.Helper()
 	name := m.Load(t).Windows.Status.ComputerName
 	wait.Eventually(t, "the controllers to know of the VM", func(ctx context.Context) error {
-		var known infrav1.WindowsMachine
-		err := s.process.Caches[world.Machines].Get(ctx, m.Key, &known)
-		if err == nil && !ptr.Deref(known.Status.Initialization.Provisioned, false) {
+		var cached infrav1.WindowsMachine
+		err := s.process.Caches[world.Machines].Get(ctx, m.Key, &cached)
+		if err == nil && !ptr.Deref(cached.Status.Initialization.Provisioned, false) {
 			err = errors.New("the machine is not provisioned")
 		}
 		return err

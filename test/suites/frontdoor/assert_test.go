@@ -73,11 +73,11 @@ func (w *world) assertWaits() {
 	}
 	last := -1
 	for _, one := range w.waits {
-		at := slices.Index(order, one.Reason)
-		if at >= 0 && at < last {
+		position := slices.Index(order, one.Reason)
+		if position >= 0 && position < last {
 			w.Errorf("the pool waits in the order %+v", w.waits)
 		}
-		last = max(last, at)
+		last = max(last, position)
 	}
 	if last < 1 {
 		w.Errorf("the pool never said that it waits for the control plane: %+v", w.waits)
@@ -142,8 +142,8 @@ func (w *world) assertValues(m *management) {
 	seen := w.shell(m, "kubectl get helmreleaseproxies,helmchartproxies,configmaps -A -o yaml") +
 		w.shell(m, "kubectl --kubeconfig "+workload.KubeconfigFile+
 			" get configmaps,daemonsets,deployments,pods,installations,ipamconfigs -A -o yaml")
-	if at := strings.Index(seen, "<no value>"); at >= 0 {
-		w.Errorf("a value is not there: %s", seen[max(0, at-300):at+20])
+	if position := strings.Index(seen, "<no value>"); position >= 0 {
+		w.Errorf("a value is not there: %s", seen[max(0, position-300):position+20])
 	}
 	if !strings.Contains(seen, "strictAffinity: true") {
 		w.Error("nothing was looked at: there is no IPAMConfig")

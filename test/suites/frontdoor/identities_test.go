@@ -57,12 +57,12 @@ func (w *world) federate(m *management) {
 	expect.OK(w, os.WriteFile(file, []byte(given.Status.Token), 0o600))
 	m.Environment = []string{"AZURE_FEDERATED_TOKEN_FILE=" + file}
 	inside := expect.Got(rest.TransportFor(m.Config))(w)
-	at := expect.Got(url.Parse(m.Config.Host))(w)
+	address := expect.Got(url.Parse(m.Config.Host))(w)
 	w.azure.Change(func(in *armsim.Inside) {
 		in.Tokens.Add(&tokens.Principal{
 			Tenant: armsim.Tenant, ClientID: federatedClient, ObjectID: federatedObject, Federated: []tokens.Federated{{
 				Issuer: "https://kubernetes.default.svc", Subject: "system:serviceaccount:" + ourNamespace + ":" + account,
-				Audience: exchange, Client: &http.Client{Transport: issuer{inside, at.Host}},
+				Audience: exchange, Client: &http.Client{Transport: issuer{inside, address.Host}},
 			}},
 		})
 		in.Rights.Grant(federatedObject, "/subscriptions/"+armsim.Subscription, "*")

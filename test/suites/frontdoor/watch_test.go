@@ -144,7 +144,7 @@ func (w *world) watchNodes(ctx context.Context, api kubernetes.Interface) {
 	}
 	windows := map[string]bool{}
 	for _, node := range nodes.Items {
-		known := map[bool]string{true: windowsKnown, false: linuxKnown}
+		moment := map[bool]string{true: windowsKnown, false: linuxKnown}
 		windows[node.Name] = node.Labels[corev1.LabelOSStable] == "windows"
 		if windows[node.Name] {
 			w.mark(windowsNode)
@@ -152,7 +152,7 @@ func (w *world) watchNodes(ctx context.Context, api kubernetes.Interface) {
 			w.mark(linuxReady)
 		}
 		if !workload.IsUninitialized(node) {
-			w.mark(known[windows[node.Name]])
+			w.mark(moment[windows[node.Name]])
 		}
 	}
 	running, err := api.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})

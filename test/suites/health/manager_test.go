@@ -103,11 +103,11 @@ func (d deleter) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func answerError(request *http.Request, err error) (*http.Response, error) {
-	known, is := errors.AsType[*apierrors.StatusError](err)
+	status, is := errors.AsType[*apierrors.StatusError](err)
 	if !is {
 		return nil, err
 	}
-	return answerStatus(request, known.ErrStatus)
+	return answerStatus(request, status.ErrStatus)
 }
 
 func answerStatus(request *http.Request, status metav1.Status) (*http.Response, error) {

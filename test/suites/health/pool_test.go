@@ -152,9 +152,9 @@ func (p *pool) run(t *testing.T, end time.Time, done func() bool) {
 		}
 		next := p.loop.next(end)
 		for _, g := range p.guests {
-			for _, at := range []time.Time{g.next, g.cni} {
-				if at.After(time.Now()) && at.Before(next) {
-					next = at
+			for _, moment := range []time.Time{g.next, g.cni} {
+				if moment.After(time.Now()) && moment.Before(next) {
+					next = moment
 				}
 			}
 		}

@@ -153,15 +153,15 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 	api, recorder := w.management, &events.FakeRecorder{}
 	changed := &wake.Pacer{}
 	register := &accounts.Register{Changed: changed.Wake}
-	others := &identities.Keeper{Live: api}
+	keeper := &identities.Keeper{Live: api}
 	ears := &guests.Ears{Heard: changed.Wake}
 	windows := &machine.Reconciler{
 		Client: api, Live: api, Workload: w, Clouds: inAzure(fakecloud.Provider{World: w.cloud}),
 		Pools:       &addresses.Pools{Client: api, Live: api, Now: time.Now},
 		Credentials: &credentials.Keeper{Client: api, Live: api, Events: recorder},
-		Identities:  others,
+		Identities:  keeper,
 		Held: &credentials.Keeper{
-			Kind: identities.Kind, Read: others.Read, Client: api, Live: api, Events: recorder,
+			Kind: identities.Kind, Read: keeper.Read, Client: api, Live: api, Events: recorder,
 		},
 		Accounts: register, Changed: changed, Ears: ears, Events: recorder, Now: time.Now,
 	}
@@ -179,10 +179,10 @@ func (w *world) ourReconcilers(t *testing.T) map[string]reconcile.Reconciler {
 	expect.OK(t, windows.SetupWithManager(t.Context(), w.ours, controller.Options{}))
 	expect.OK(t, configs.SetupWithManager(t.Context(), w.ours, controller.Options{}))
 	expect.OK(t, w.ours.Add(register))
-	expect.OK(t, w.ours.Add(others))
+	expect.OK(t, w.ours.Add(keeper))
 	expect.OK(t, w.ours.Add(ears))
 	for _, feed := range []func(context.Context, workqueue.TypedRateLimitingInterface[ctrl.Request]) error{
-		changed.Feed, windows.Credentials.Feed, windows.Held.Feed, others.Feed,
+		changed.Feed, windows.Credentials.Feed, windows.Held.Feed, keeper.Feed,
 	} {
 		expect.OK(t, feed(t.Context(), queue{of: w.loop, kind: windowsKind}))
 	}

@@ -85,11 +85,11 @@ func (s *story) configFromMap(ctx context.Context) *bootstrapv1.WindowsBootstrap
 }
 
 // staticAddresses is a pool beside other machines, whose nodes have addresses of an IPAM provider and a second adapter.
-func (s *story) staticAddresses(ctx context.Context, others int) {
+func (s *story) staticAddresses(ctx context.Context, machines int) {
 	s.Helper()
 	s.startIPAM(ctx)
 	s.must(s.lab.Apply(ctx, lab.Pool{Name: "static", Replicas: 2, NetworkInterfaces: pooledNetworks, Config: s.configFromMap(ctx)}))
-	s.await(ctx, 2+others)
+	s.await(ctx, 2+machines)
 	seen := map[string]bool{}
 	for _, m := range s.machines(ctx) {
 		if len(m.Status.NetworkInterfaces) == 0 {
@@ -112,7 +112,7 @@ func (s *story) staticAddresses(ctx context.Context, others int) {
 	}
 	expect.Same(s, "addresses", map[string]bool{"203.0.113.10": true, "203.0.113.11": true}, seen)
 	s.must(s.lab.Remove(ctx, "static"))
-	s.await(ctx, others)
+	s.await(ctx, machines)
 	wait.Until(s, "the addresses to go", func() (any, bool) {
 		var left ipamv1.IPAddressList
 		s.must(s.lab.Client.List(ctx, &left))

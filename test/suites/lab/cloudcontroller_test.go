@@ -147,8 +147,8 @@ func (j *joins) awaitDetail(ctx context.Context, begin string) {
 	j.Helper()
 	j.until(fmt.Sprintf("VMRunning to say %q", begin), func() (any, bool) {
 		running := conditions.Get(j.machine(ctx, hiddenPool), infrav1.VMRunningCondition)
-		says := running.Message == begin || begin != "" && strings.HasPrefix(running.Message, begin)
-		return running, running.Status == "True" && says
+		matches := running.Message == begin || begin != "" && strings.HasPrefix(running.Message, begin)
+		return running, running.Status == "True" && matches
 	}, func() {})
 }
 

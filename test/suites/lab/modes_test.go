@@ -198,8 +198,9 @@ func (j *joins) have(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 	lines = append(lines, hnsLines(state)...)
 	lines = append(lines, j.filesOf(machine.Status.ComputerName)...)
 	for _, item := range state.HNS { // HNS chooses the address
-		if at := slices.Index(lines, fmt.Sprintf("kube-proxy has %v", item["IPAddress"])); at >= 0 && item["Name"] == "VIPEndpoint" {
-			lines[at] = "kube-proxy has VIPEndpoint"
+		index := slices.Index(lines, fmt.Sprintf("kube-proxy has %v", item["IPAddress"]))
+		if index >= 0 && item["Name"] == "VIPEndpoint" {
+			lines[index] = "kube-proxy has VIPEndpoint"
 		}
 	}
 	slices.Sort(lines)

@@ -208,8 +208,8 @@ func (s *smoked) fault(t *testing.T, c smokeCase) {
 			failed++
 			t.Logf("%s: %s", f.Check, f.Message)
 		}
-		says := !slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(f.Message, part) })
-		if fails != (f.Result == cloud.CheckFailed) || !says {
+		matches := !slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(f.Message, part) })
+		if fails != (f.Result == cloud.CheckFailed) || !matches {
 			t.Errorf("%s: %s is %s: %s; want %q", c.reason, f.Check, f.Result, f.Message, want)
 		}
 	}

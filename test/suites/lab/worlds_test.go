@@ -37,12 +37,12 @@ type provoked struct {
 }
 
 // fails is a node that fails in a phase for a reason, and tells this among other things.
-func fails(phase, reason, says string) provoked {
-	return provoked{reason: reason, phase: phase, says: says}
+func fails(phase, reason, text string) provoked {
+	return provoked{reason: reason, phase: phase, says: text}
 }
 
 // warns is a node that joins, with a warning that begins so.
-func warns(reason, says string) provoked { return provoked{reason: reason, says: says, soft: true} }
+func warns(reason, text string) provoked { return provoked{reason: reason, says: text, soft: true} }
 
 func (p provoked) called(name string) provoked { p.name = name; return p }
 

@@ -90,8 +90,8 @@ func (m *mixed) beforeWindows(t *testing.T) {
 		"Nodes": cloud.CheckWarning, "policies": cloud.CheckWarning, "next changes": cloud.CheckOK,
 		"Deployment kube-system/coredns": cloud.CheckOK, "DaemonSet kube-system/kube-proxy": cloud.CheckOK,
 	})
-	const says = "there is none on Windows, so the verdicts are for a first one with the taint os=windows:NoSchedule"
-	if !strings.HasPrefix(found["Nodes"].Message, says) {
+	const sentence = "there is none on Windows, so the verdicts are for a first one with the taint os=windows:NoSchedule"
+	if !strings.HasPrefix(found["Nodes"].Message, sentence) {
 		t.Error(found["Nodes"].Message)
 	}
 	m.workload("DaemonSet", "kube-system", "node-local-dns", `tolerations: [{operator: Exists}]`, "")

@@ -59,12 +59,12 @@ func (m *mixed) ofCluster(t *testing.T) {
 	for _, object := range []client.Object{&bootstrapv1.WindowsBootstrapConfig{}, &infrav1.WindowsMachine{}} {
 		expect.OK(t, m.DeleteAllOf(t.Context(), object, client.InNamespace("team")))
 	}
-	for args, says := range map[string]string{
+	for args, sentence := range map[string]string{
 		"--cluster prod": "the Secret default/prod-kubeconfig with the kubeconfig of Cluster default/prod cannot be read from the ",
 		"--cluster x":    "it is not there; name its namespace with -n",
 	} {
 		got := m.check(t, strings.Fields(args)...)
-		if got.code != 1 || !strings.Contains(got.err, says) || strings.Count(got.err, "\n") != 1 {
+		if got.code != 1 || !strings.Contains(got.err, sentence) || strings.Count(got.err, "\n") != 1 {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}

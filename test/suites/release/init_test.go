@@ -108,11 +108,11 @@ func initRepository(t *testing.T) (config string) {
 		const series = "releaseSeries:\n"
 		newer := strings.Replace(string(one.Metadata), series, series+"  - {major: 99, minor: 0, contract: v1beta2}\n", 1)
 		for name, metadata := range map[string][]byte{one.Version: one.Metadata, "v99.0.0": []byte(newer)} {
-			at := filepath.Join(folder, name)
-			expect.OK(t, os.MkdirAll(at, 0o755))
-			expect.OK(t, os.WriteFile(filepath.Join(at, "metadata.yaml"), metadata, 0o600))
+			file := filepath.Join(folder, name)
+			expect.OK(t, os.MkdirAll(file, 0o755))
+			expect.OK(t, os.WriteFile(filepath.Join(file, "metadata.yaml"), metadata, 0o600))
 			namespace := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + kind + "-" + one.Name + "-system\n"
-			expect.OK(t, os.WriteFile(filepath.Join(at, kind+"-components.yaml"), []byte(namespace), 0o600))
+			expect.OK(t, os.WriteFile(filepath.Join(file, kind+"-components.yaml"), []byte(namespace), 0o600))
 		}
 		settings += "- name: " + one.Name + "\n  type: " + one.Type + "\n  url: file://" +
 			filepath.Join(folder, "latest", kind+"-components.yaml") + "\n"

@@ -50,7 +50,7 @@ func TestFlavorsWithMirror(t *testing.T) {
 				}
 			}
 			for _, found := range publicHost.FindAllString(strings.ReplaceAll(text, mirror+"/", "mirror."), -1) {
-				if _, known := allowed[strings.TrimSuffix(found, ",")]; !known && !strings.HasPrefix(found, "sigwindowstools/") {
+				if _, listed := allowed[strings.TrimSuffix(found, ",")]; !listed && !strings.HasPrefix(found, "sigwindowstools/") {
 					t.Errorf("flavor %s of %s has %s", flavor, cloud, found)
 				}
 			}

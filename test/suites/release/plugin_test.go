@@ -98,14 +98,14 @@ func TestPluginRefusesVariables(t *testing.T) {
 		begin := strings.Index(text, "    variables:\n    - name: vsphere\n")
 		length := strings.Index(text[begin:], "\n    version: ")
 		count := 0
-		for _, at := range field.FindAllStringSubmatchIndex(text[begin:begin+length], -1) {
-			before, name, after := text[:begin+at[0]], text[begin+at[2]:begin+at[3]], text[begin+at[1]:]
+		for _, match := range field.FindAllStringSubmatchIndex(text[begin:begin+length], -1) {
+			before, name, after := text[:begin+match[0]], text[begin+match[2]:begin+match[3]], text[begin+match[1]:]
 			variable := before[strings.LastIndex(before, "- name: ")+len("- name: "):]
 			variable, _, _ = strings.Cut(variable, "\n")
 			variable += "."
 			line := 1 + strings.Count(before, "\n")
 			wantVariable(t, before+"        "+name+": {wrong: value}"+after, variable+name, line, "must be ")
-			value := text[begin+at[3] : begin+at[1]]
+			value := text[begin+match[3] : begin+match[1]]
 			misspelt := name[:len(name)-1] + "x"
 			wantVariable(t, before+"        "+misspelt+value+after, variable+misspelt, line, `did you mean "`+variable+name+`"?`)
 			count++
@@ -119,9 +119,9 @@ func TestPluginRefusesVariables(t *testing.T) {
 func wantVariable(t *testing.T, text, variable string, line int, want string) {
 	t.Helper()
 	err := topology.Admit(setOf(t, text))
-	at := regexp.MustCompile(fmt.Sprintf(`^Cluster default/demo, variable %s \(standard input: document \d+, line %d\): `,
+	place := regexp.MustCompile(fmt.Sprintf(`^Cluster default/demo, variable %s \(standard input: document \d+, line %d\): `,
 		regexp.QuoteMeta(variable), line))
-	if err == nil || !at.MatchString(err.Error()) || !strings.Contains(err.Error(), want) {
+	if err == nil || !place.MatchString(err.Error()) || !strings.Contains(err.Error(), want) {
 		t.Errorf("want %s at line %d with %q, got %v", variable, line, want, err)
 	}
 }

@@ -244,14 +244,14 @@ func (u user) wantLongNames(management *servers.Management) {
 	u.t.Helper()
 	name := strings.Repeat("n", 63)
 	for cloud, longest := range map[string]int{"vsphere": 51, "azure": 44} {
-		says := " characters; add-ons and the infrastructure of a Cluster with the label capwin.io/cloud carry its name, so use at " +
-			"most " + strconv.Itoa(longest)
+		sentence := " characters; add-ons and the infrastructure of a Cluster with the label capwin.io/cloud carry its name, so use " +
+			"at most " + strconv.Itoa(longest)
 		u.variables = map[string]string{"WINDOWS_CLOUD": cloud}
 		said := u.refused(management, u.generate(name, "--flavor", "windows-"+cloud), "apply", "--dry-run=server", "-f", "-")
-		wantIn(u.t, said, name+`-windows": must be no more than 63`, "metadata.name has 63"+says)
+		wantIn(u.t, said, name+`-windows": must be no more than 63`, "metadata.name has 63"+sentence)
 		for _, flavor := range []string{"windows", "windows-" + cloud} {
 			said := u.refused(management, u.clusterOf(flavor, name[:longest+1]), "apply", "--dry-run=server", "-f", "-")
-			wantIn(u.t, said, fmt.Sprintf("metadata.name has %d%s", longest+1, says))
+			wantIn(u.t, said, fmt.Sprintf("metadata.name has %d%s", longest+1, sentence))
 			u.kubectl(management, []byte(u.clusterOf(flavor, name[:longest])), "apply", "--dry-run=server", "-f", "-")
 		}
 		pool := u.generate("demo", "--flavor", "windows-pool-"+cloud)
@@ -319,8 +319,8 @@ func (u user) wantCounts(management *servers.Management) {
 		u.kubectl(management, []byte(u.clusterAlone("two-"+cloud, "--control-plane-machine-count", "2")), "apply", "-f", "-")
 		u.wantTopologyRefused(management, "two-"+cloud, "default", even)
 		const one, zero = "    controlPlane:\n      replicas: 1\n", "    controlPlane:\n      replicas: 0\n"
-		none := strings.Replace(u.clusterAlone("none-"+cloud), one, zero, 1)
-		u.kubectl(management, []byte(none), "apply", "-f", "-")
+		unsized := strings.Replace(u.clusterAlone("none-"+cloud), one, zero, 1)
+		u.kubectl(management, []byte(unsized), "apply", "-f", "-")
 		u.wantTopologyRefused(management, "none-"+cloud, "default", "spec.replicas: Forbidden: cannot be less than or equal to 0")
 	}
 }

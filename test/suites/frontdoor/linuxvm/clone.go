@@ -264,7 +264,7 @@ func (s *session) start(
 	for _, card := range is.Guest.Net {
 		shown := []any{}
 		for _, ip := range card.IpAddress {
-			if at, err := netip.ParseAddr(ip); err == nil && at.IsGlobalUnicast() {
+			if address, err := netip.ParseAddr(ip); err == nil && address.IsGlobalUnicast() {
 				shown = append(shown, ip)
 			}
 		}

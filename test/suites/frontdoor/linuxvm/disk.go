@@ -62,8 +62,8 @@ func (d disk) below(script string) string {
 	var lines []string
 	for line := range strings.Lines(script) {
 		if strings.Contains(line, "sed ") {
-			at := strings.LastIndex(line, " ") + 1
-			line = line[:at] + strings.NewReplacer(replaced...).Replace(line[at:])
+			start := strings.LastIndex(line, " ") + 1
+			line = line[:start] + strings.NewReplacer(replaced...).Replace(line[start:])
 		} else if !strings.HasPrefix(line, "#!") {
 			line = strings.NewReplacer(replaced...).Replace(line)
 		}

@@ -10,7 +10,7 @@ import (
 
 // An address leads to the first one that answers, and a connection ends when what it leads to is not behind it any more.
 func TestFront(t *testing.T) {
-	listen := func(says string) net.Listener {
+	listen := func(greeting string) net.Listener {
 		listener := expect.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 		go func() {
 			for {
@@ -18,7 +18,7 @@ func TestFront(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_, _ = connection.Write([]byte(says)) // the test reads it
+				_, _ = connection.Write([]byte(greeting)) // the test reads it
 			}
 		}()
 		return listener

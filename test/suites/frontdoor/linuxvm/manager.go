@@ -207,8 +207,8 @@ func (m *Manager) fail(ctx context.Context, o *object, kind, reason string, why 
 		failed["message"] = why.Error()
 	}
 	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, known := range all {
-		if is, _ := known.(map[string]any); is["type"] == kind && is["status"] == "False" && is["message"] == failed["message"] {
+	for _, entry := range all {
+		if is, _ := entry.(map[string]any); is["type"] == kind && is["status"] == "False" && is["message"] == failed["message"] {
 			return why
 		}
 	}

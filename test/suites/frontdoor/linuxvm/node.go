@@ -111,14 +111,14 @@ func (n *node) live(ctx context.Context) error {
 
 // follow looks at the pods that run here.
 func (n *node) follow(ctx context.Context) error {
-	here, err := n.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+	pods, err := n.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", n.name).String(),
 	})
 	if err != nil {
 		return err
 	}
-	for i := range here.Items {
-		pod := &here.Items[i]
+	for i := range pods.Items {
+		pod := &pods.Items[i]
 		if pod.Status.Phase != corev1.PodRunning {
 			continue
 		}

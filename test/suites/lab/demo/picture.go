@@ -70,15 +70,15 @@ func drawn(line string, y int) string {
 		}
 		column += utf8.RuneCountInString(run)
 	}
-	at := 0
+	end := 0
 	for _, found := range sequence.FindAllStringSubmatchIndex(line, -1) {
-		put(line[at:found[0]])
-		at, class = found[1], ""
+		put(line[end:found[0]])
+		end, class = found[1], ""
 		if code := line[found[2]:found[3]]; code != plainText {
 			class = fmt.Sprintf(` class="c%s"`, code)
 		}
 	}
-	put(line[at:])
+	put(line[end:])
 	return fmt.Sprintf(`<text y="%d">%s</text>`, y, text.String())
 }
 
