@@ -1,8 +1,6 @@
 package bootstrap
 
 import (
-	"context"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -15,23 +13,8 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/large"
 )
-
-// kept is a client with the cache of a manager.
-type kept struct{ client.Client }
-
-func (c kept) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-	if err := c.Client.Get(ctx, key, o, options...); err != nil {
-		return err
-	}
-	stub, err := caches.Keep(o.DeepCopyObject())
-	reflect.ValueOf(o).Elem().Set(reflect.ValueOf(stub).Elem())
-	return err
-}
-
-func largen(o client.Object) {
-	o.SetAnnotations(map[string]string{"cluster.x-k8s.io/notes": strings.Repeat("x", caches.MostBytes)})
-}
 
 // TestLargeObjects: whatever of a machine's objects is too large is named, and no user data is made. A pause and a deletion go
 // on, and read the API server for that.
@@ -40,10 +23,10 @@ func TestLargeObjects(t *testing.T) {
 		change func(*room)
 		named  string
 	}{
-		"the config":         {func(r *room) { largen(r.config) }, "WindowsBootstrapConfig m is larger than the 128 KiB"},
-		"the Machine":        {func(r *room) { largen(r.machine) }, "Machine m is larger"},
-		"the Cluster":        {func(r *room) { largen(r.cluster) }, "Cluster prod is larger"},
-		"the WindowsMachine": {func(r *room) { largen(r.windows) }, "WindowsMachine m is larger"},
+		"the config":         {func(r *room) { large.Grow(r.config) }, "WindowsBootstrapConfig m is larger than the 128 KiB"},
+		"the Machine":        {func(r *room) { large.Grow(r.machine) }, "Machine m is larger"},
+		"the Cluster":        {func(r *room) { large.Grow(r.cluster) }, "Cluster prod is larger"},
+		"the WindowsMachine": {func(r *room) { large.Grow(r.windows) }, "WindowsMachine m is larger"},
 	} {
 		for life, live := range map[string]func(*room){
 			"works":  func(*room) {},
@@ -54,7 +37,7 @@ func TestLargeObjects(t *testing.T) {
 			},
 		} {
 			r := newRoom(t, c.change, live)
-			r.Client = caches.Patches{Client: kept{r.management}}
+			r.Client = caches.Patches{Client: large.Cached{Client: r.management}}
 			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: roomKey})
 			expect.OK(t, err)
 			got := &bootstrapv1.WindowsBootstrapConfig{}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/cluster/keep"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
@@ -84,7 +85,7 @@ func (v *Visit) Reply(name string, answer error, serves time.Duration) {
 	if entry == nil {
 		return // nobody has asked
 	}
-	entry.answer, entry.expiry = answer, v.Now.Add(serves)
+	entry.answer, entry.expiry = workload.Brief(answer), v.Now.Add(serves)
 	entry.woken, entry.waiting = entry.waiting, map[ctrl.Request]bool{}
 	for asker := range entry.woken {
 		if v.r.askers != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/collect"
 	"github.com/capwin/cluster-api-provider-windows/internal/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 const (
@@ -48,6 +49,7 @@ type Findings struct {
 
 	read     time.Time // when the cluster was read
 	reported findings.Record
+	bytes    int // of findings
 }
 
 // Lists reads lists of workload clusters.
@@ -94,11 +96,17 @@ func (f *Findings) count(cluster client.ObjectKey, counts map[placement.Problem]
 	}
 }
 
+// forget drops what is known of a Cluster.
+func (f *Findings) forget(r *Reconciler, cluster client.ObjectKey) {
+	r.Bytes.Swap(cluster.Namespace, f.bytes, 0)
+	f.read, f.reported, f.bytes = time.Time{}, findings.Record{}, 0
+	f.count(cluster, nil)
+}
+
 // Look implements Keep.
 func (f *Findings) Look(ctx context.Context, v *Visit) error {
 	if len(v.Needs) == 0 {
-		f.read, f.reported = time.Time{}, findings.Record{}
-		f.count(v.Key, nil)
+		f.forget(v.r, v.Key)
 		return nil
 	}
 	log := ctrl.LoggerFrom(ctx).WithName("placement").WithValues("cluster", v.Key)
@@ -108,14 +116,18 @@ func (f *Findings) Look(ctx context.Context, v *Visit) error {
 			return err
 		}
 		f.read = v.Now
-		counts, gone := f.reported.Take(wrong)
+		fitting, bytes := tenants.Fitting(v.r.Bytes, v.Key.Namespace, f.bytes, wrong)
+		if f.bytes = bytes; len(fitting) < len(wrong) {
+			fitting = slices.Insert(fitting, 0, leftOut(v.Key, len(wrong)-len(fitting)))
+		}
+		counts, gone := f.reported.Take(fitting)
 		f.count(v.Key, counts)
 		if n := len(gone); n > 0 {
 			log.Info("A placement finding of a workload cluster has ended", "count", n, "findings", gone[:min(n, findings.AtOnce)])
 		}
 	}
 	v.LookAgain(findAgain - v.Now.Sub(f.read))
-	next, pending := f.reported.Next(func(wanted int) int { return v.r.pace.Take(v.Key.Namespace, wanted, v.Now) })
+	next, pending := f.reported.Next(func(n int) int { return v.r.pace.Take(tenants.Events, v.Key.Namespace, n, v.Now) })
 	for _, finding := range next {
 		log.Info("A workload cluster has a placement finding", "finding", findings.NameOf(finding),
 			"why", cloud.Clean(finding.Why, findings.MaxNote))
@@ -125,6 +137,12 @@ func (f *Findings) Look(ctx context.Context, v *Visit) error {
 		v.LookAgain(reportAgain)
 	}
 	return nil
+}
+
+func leftOut(cluster client.ObjectKey, count int) placement.Finding {
+	return placement.Finding{Of: "left out", Problem: placement.PoliciesIncomplete, Why: fmt.Sprintf("Cluster %s has more "+
+		"findings, which are left out (%d): the manager keeps no more of what the clusters of namespace %s show", cluster.Name, count,
+		cluster.Namespace)}
 }
 
 // find reads the cluster, and returns what is wrong there. What is too much or not shown is a finding.
@@ -145,6 +163,7 @@ func (f *Findings) find(ctx context.Context, v *Visit) ([]placement.Finding, err
 	if unread == nil {
 		unread = eachWorkload(ctx, c, func(w placement.Workload) {
 			if finding := c.Take(w); finding.Problem != "" && len(wrong) < mostFindings {
+				finding.Why, finding.Nodes = cloud.Clean(finding.Why, findings.MaxNote), nil // it may have all that a workload selects
 				wrong = append(wrong, finding)
 			}
 		})

@@ -110,7 +110,8 @@ func TestFindings(t *testing.T) {
 func TestEventsOfNamespace(t *testing.T) {
 	s := newFindingStage(t, nodeOf("win-0", "windows"))
 	s.lists.objects[daemonSetsPath] = []client.Object{proxySet(), agent("a"), agent("b")}
-	expect.Same(t, "events of others", tenants.EventsPerMinute-1, s.pace.Take(prod.Namespace, tenants.EventsPerMinute-1, s.clock))
+	others := tenants.Events.AtOnce - 1
+	expect.Same(t, "events of others", others, s.pace.Take(tenants.Events, prod.Namespace, others, s.clock))
 	s.after(t, 0)
 	expect.Same(t, "events at once", 1, len(s.tells()))
 	s.after(t, reportAgain)

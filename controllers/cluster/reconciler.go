@@ -83,6 +83,8 @@ type Reconciler struct {
 	Now    func() time.Time
 	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
 	WatchFilter string
+	// Bytes counts what is kept of findings.
+	Bytes *tenants.Bytes
 
 	meter tenants.Meter // of looks
 	pace  tenants.Pace  // of events
@@ -227,8 +229,8 @@ func (r *Reconciler) forget(cluster client.ObjectKey) {
 		return
 	}
 	for _, k := range r.memories[cluster].looks {
-		if f, ok := k.Keep.(*Findings); ok { // which is in a metric
-			f.count(cluster, nil)
+		if f, ok := k.Keep.(*Findings); ok { // which has a metric and bytes
+			f.forget(r, cluster)
 		}
 	}
 	delete(r.memories, cluster)
@@ -243,7 +245,7 @@ func (v *Visit) look(ctx context.Context) {
 		return
 	}
 	v.current.needs, v.current.due = v.Needs, endOfTime
-	err := timely(ctx, workload.Guard(ctx, func() error { return v.current.Look(ctx, v) }))
+	err := workload.Brief(timely(ctx, workload.Guard(ctx, func() error { return v.current.Look(ctx, v) })))
 	if err != nil {
 		v.LookAgain(retryDelay)
 		log := ctrl.LoggerFrom(ctx)

@@ -19,6 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -40,6 +41,8 @@ type Ears struct {
 	GetClient func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 	// Heard gets the keys of machines whose guest has reported, and returns at once.
 	Heard func(...cloud.Key)
+	// Bytes counts what is kept of reports.
+	Bytes *tenants.Bytes
 
 	mu       sync.Mutex
 	ctx      context.Context //nolint:containedctx // because passes begin when a machine asks, and end with the manager
@@ -111,6 +114,7 @@ func (e *Ears) due(cluster client.ObjectKey) (due []*report, asked bool) {
 	reports := e.clusters[cluster]
 	for name, r := range reports {
 		if time.Since(r.asked) > forget {
+			e.Bytes.Swap(r.machine.Namespace, len(r.text), 0)
 			delete(reports, name)
 		} else if r.boots || r.read.Before(r.asked) {
 			due = append(due, r)
@@ -152,6 +156,9 @@ func (e *Ears) keep(r *report, text string, began time.Time, err error) {
 	text = plan.Shorten(text)
 	if client.IgnoreNotFound(err) != nil || text == r.text {
 		return
+	}
+	if !e.Bytes.Swap(r.machine.Namespace, len(r.text), len(text)) {
+		text = ""
 	}
 	if text != "" {
 		e.Heard(r.machine)

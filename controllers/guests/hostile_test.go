@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -112,4 +114,19 @@ func TestNameThatLeadsElsewhere(t *testing.T) {
 		expect.Same(t, "the cluster is there", true, ears.pass(t.Context(), prod, []*report{r}))
 		expect.Same(t, "text of "+name, "", r.text)
 	}
+}
+
+// TestNoRoomForReports: a report for which its namespace has no room is none, and is kept once there is.
+func TestNoRoomForReports(t *testing.T) {
+	const all = 32 << 20
+	woken := 0
+	ears := &Ears{Bytes: &tenants.Bytes{}, Heard: func(...cloud.Key) { woken++ }}
+	expect.Same(t, "others have all", true, ears.Bytes.Swap(one.Namespace, 0, all))
+	r := &report{machine: one}
+	ears.keep(r, "report", time.Now(), nil)
+	expect.Same(t, "without room", []any{"", 0}, []any{r.text, woken})
+	expect.Same(t, "others have less", true, ears.Bytes.Swap(one.Namespace, all, all-6))
+	ears.keep(r, "report", time.Now(), nil)
+	expect.Same(t, "with room", []any{"report", 1}, []any{r.text, woken})
+	expect.Same(t, "it is counted", false, ears.Bytes.Swap(one.Namespace, 0, 1))
 }

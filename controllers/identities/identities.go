@@ -8,8 +8,8 @@
 //     starting.
 //   - When one has changed, all machines that asked for it are woken.
 //   - While one cannot be read, what was known of it stands. The error for one that was never readable names the missing right.
-//   - Where the identity or its Secret is gone, the rights that were good before stand for machines that are being deleted. One
-//     that is there and does not allow the namespace any more ends them at once.
+//   - Where the identity or its Secret is gone, the rights that were good before stand for an hour, for machines that are being
+//     deleted. One that is there and does not allow the namespace any more ends them at once.
 //   - What nobody has asked for in half an hour is forgotten, and it all is when the manager ends.
 //
 // What is in a machine's own namespace is also held, by the room credentials. What is elsewhere belongs to who offers it.
@@ -57,7 +57,7 @@ type Rights struct {
 }
 
 // Use is a machine and the identity it asks for; without a name, it asks for the manager's own. Cloud is that of its place, if
-// the place names one. Holds is true if it may have a VM, and Deleting if that VM is to be removed.
+// the place names one. Holds is true if it may have a VM, and Deleting if a VM that is its own for certain is to be removed.
 type Use struct {
 	Machine, Identity types.NamespacedName
 	Cloud             string

@@ -18,8 +18,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// keep is longer than the time in which every machine is looked at anyway.
-const keep = 30 * time.Minute
+const (
+	// keep is longer than the time in which every machine is looked at anyway.
+	keep = 30 * time.Minute
+	// outlasts is how long rights stand that are gone: as long as a deletion takes that begins with a drain. Who takes them away by
+	// a deletion of the identity need not wait for the end of this process.
+	outlasts = time.Hour
+)
 
 // reading is what was read of an object.
 type reading struct {
@@ -28,23 +33,36 @@ type reading struct {
 	err    error         // why there is nothing to say
 	state  string        // machines are woken when it changes
 	asked  map[types.NamespacedName]time.Time
-	good   map[cloud.Key]Rights // of an identity: those of each use that were good last
+	good   map[cloud.Key]good // of an identity, by its uses
 }
 
-// standing remembers rights that are good, and gives them to a machine that is being deleted where they are gone.
+// good are rights that were good last, and until when they stand if they are gone.
+type good struct {
+	Rights
+
+	end time.Time
+}
+
+// standing remembers rights that are good, and gives them to a machine that is being deleted for a while after they are gone.
 func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	r := k.readings[object{Kind: identity, NamespacedName: use.Identity}]
-	good, ok := r.good[use.Holder()]
+	r, holder := k.readings[object{Kind: identity, NamespacedName: use.Identity}], use.Holder()
+	former, ok := r.good[holder]
 	gone, _ := errors.AsType[notFoundError](err)
+	if ok && former.end.IsZero() {
+		former.end = k.Now().Add(outlasts)
+	}
 	switch {
 	case err == nil:
-		r.good[use.Holder()] = rights
-	case gone.error == nil:
-		delete(r.good, use.Holder())
-	case ok && use.Deleting:
-		return good, nil
+		r.good[holder] = good{Rights: rights}
+	case gone.error == nil || !ok || !k.Now().Before(former.end):
+		delete(r.good, holder)
+	default:
+		r.good[holder] = former
+		if use.Deleting {
+			return former.Rights, nil
+		}
 	}
 	return rights, err
 }
@@ -60,7 +78,7 @@ func (k *Keeper) ask(o object, machine types.NamespacedName) (client.Object, err
 	if r == nil {
 		r = &reading{
 			Turn: reads.Turn{Due: k.Now()}, err: phase.ErrAwaited,
-			asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]Rights{},
+			asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]good{},
 		}
 		k.readings[o] = r
 		k.Stir()

@@ -68,6 +68,34 @@ func TestStanding(t *testing.T) {
 	}
 }
 
+// TestStandingEnds: rights that are gone stand for an hour, however many machines ask for them meanwhile, and again for an hour
+// when they were back.
+func TestStandingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		allowed := identityOf(map[string]any{"list": []any{"team"}})
+		a := newAPI(allowed, proof("one"), team(nil))
+		k := started(t, a)
+		deleted := mine
+		deleted.Holds, deleted.Deleting = true, true
+		_ = expect.Got(settled(k, azure.Provider{}, mine))(t)
+		for range 2 {
+			expect.OK(t, a.Delete(t.Context(), identityOf(nil)))
+			pass(reads.Interval + time.Second)
+			begin, stood := time.Now(), time.Duration(0)
+			for time.Since(begin) < 3*outlasts {
+				if _, err := settled(k, azure.Provider{}, deleted); err == nil {
+					stood = time.Since(begin)
+				}
+				pass(time.Minute)
+			}
+			expect.Same(t, "time that they stand, but for the minute of a look", outlasts-time.Minute, stood.Round(time.Minute))
+			expect.OK(t, a.Create(t.Context(), identityOf(map[string]any{"list": []any{"team"}})))
+			pass(reads.Interval + time.Second)
+			_ = expect.Got(settled(k, azure.Provider{}, mine))(t)
+		}
+	})
+}
+
 // put replaces an object.
 func (a *api) put(t *testing.T, o client.Object) {
 	t.Helper()

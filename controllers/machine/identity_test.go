@@ -166,6 +166,33 @@ func TestIdentityGoes(t *testing.T) {
 	})
 }
 
+// TestIdentityGoesBeforeItsVMs: rights that are gone serve deletions of VMs that are proved, or have the machine's own name.
+func TestIdentityGoesBeforeItsVMs(t *testing.T) {
+	deleted := func(f *facts) { f.windows.DeletionTimestamp = new(metav1.Now()) }
+	for what, c := range map[string]struct {
+		change func(f *facts)
+		says   string
+	}{
+		"a VM of the machine's own name": {func(f *facts) { deleted(f); f.derived = true }, ""},
+		"a proved one": {func(f *facts) {
+			deleted(f)
+			f.windows.Status.Azure = &infrav1.AzurePlacement{AzureRecord: infrav1.AzureRecord{VMID: "id", Server: "server"}}
+		}, ""},
+		"another":             {deleted, "does not exist"},
+		"one that is to stay": {func(f *facts) { f.derived = true }, "does not exist"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r, _, _, end := identityStage(t)
+			f := identified(infrav1.IdentityReference{Kind: infrav1.IdentityAzureCluster, Name: "own"}, nil)
+			expect.OK(t, connected(t, r, f))
+			end()
+			<-time.After(time.Minute)
+			c.change(f)
+			expect.Says(t, what, connected(t, r, f), c.says)
+		})
+	}
+}
+
 // TestNoteTenant: the tenant is written down once, and asks for nothing where there is no place, or no account. No cloud is
 // connected to before Linux is there.
 func TestNoteTenant(t *testing.T) {

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"context"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,23 +13,8 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/large"
 )
-
-// kept is a client with the cache of a manager.
-type kept struct{ client.Client }
-
-func (c kept) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-	if err := c.Client.Get(ctx, key, o, options...); err != nil {
-		return err
-	}
-	stub, err := caches.Keep(o.DeepCopyObject())
-	reflect.ValueOf(o).Elem().Set(reflect.ValueOf(stub).Elem())
-	return err
-}
-
-func largen(o client.Object) {
-	o.SetAnnotations(map[string]string{"cluster.x-k8s.io/notes": strings.Repeat("x", caches.MostBytes)})
-}
 
 // lookLarge looks at the machine, and returns it as the API server has it.
 func (s *lifeStage) lookLarge(t *testing.T) *infrav1.WindowsMachine {
@@ -42,8 +25,8 @@ func (s *lifeStage) lookLarge(t *testing.T) *infrav1.WindowsMachine {
 	return m
 }
 
-// large are the objects of a machine, each of which becomes too large.
-func large() map[string]client.Object {
+// parts are the objects of a machine, each of which becomes too large.
+func parts() map[string]client.Object {
 	return map[string]client.Object{
 		"WindowsMachine m": &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}},
 		"Machine core":     &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core"}},
@@ -53,11 +36,11 @@ func large() map[string]client.Object {
 
 // TestLargeObjects: no VM is made while one of a machine's objects is too large.
 func TestLargeObjects(t *testing.T) {
-	for name, o := range large() {
+	for name, o := range parts() {
 		synctest.Test(t, func(t *testing.T) {
 			s := newLife(t)
-			s.edit(t, o, func() { largen(o) })
-			s.Client = caches.Patches{Client: kept{s.Client}}
+			s.edit(t, o, func() { large.Grow(o) })
+			s.Client = caches.Patches{Client: large.Cached{Client: s.Client}}
 			m := s.lookLarge(t)
 			expect.Same(t, name, "True ObjectTooLarge", short(m, infrav1.StalledCondition))
 			if message := conditions.GetMessage(m, infrav1.StalledCondition); !strings.HasPrefix(message, name+" is larger than") {
@@ -71,17 +54,17 @@ func TestLargeObjects(t *testing.T) {
 // TestMachineOutgrowsTheCache: a machine with a VM stays Ready when one of its objects becomes too large, and is deleted as all
 // are.
 func TestMachineOutgrowsTheCache(t *testing.T) {
-	for name, o := range large() {
+	for name, o := range parts() {
 		synctest.Test(t, func(t *testing.T) {
 			s := newLife(t)
 			api := s.Client
-			s.Client = caches.Patches{Client: kept{s.Client}}
+			s.Client = caches.Patches{Client: large.Cached{Client: s.Client}}
 			s.look(t)
 			m := s.lookLarge(t)
 			expect.Same(t, name+": before", "True Running", short(m, infrav1.ReadyCondition))
 			s.Client = api
-			s.edit(t, o, func() { largen(o) })
-			s.Client = caches.Patches{Client: kept{api}}
+			s.edit(t, o, func() { large.Grow(o) })
+			s.Client = caches.Patches{Client: large.Cached{Client: api}}
 			m = s.lookLarge(t)
 			expect.Same(t, name+": Ready", "True Running", short(m, infrav1.ReadyCondition))
 			expect.Same(t, name+": Stalled", "True ObjectTooLarge", short(m, infrav1.StalledCondition))

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -82,6 +84,52 @@ func TestLife(t *testing.T) {
 		result, m = s.look(t)
 		expect.Same(t, "last look", ctrl.Result{}, result)
 		expect.Same(t, "machine and VMs in the end", 0, len(m.Name)+len(s.cloud.Names()))
+	})
+}
+
+// stepping is an account whose VM takes one of these steps with each look.
+type stepping struct {
+	cloud.Cloud
+	steps *[]cloud.VM
+}
+
+func (s stepping) Ensure(context.Context, cloud.Machine) (cloud.VM, error) {
+	vm := (*s.steps)[0]
+	*s.steps = (*s.steps)[1:]
+	return vm, nil
+}
+
+type steppingIn struct {
+	fake.Provider
+	steps *[]cloud.VM
+}
+
+func (s steppingIn) Connect(data map[string][]byte) (cloud.Cloud, error) {
+	account, err := s.Provider.Connect(data)
+	return stepping{account, s.steps}, err
+}
+
+// TestWritesOfSteps: a step of the VM is one write of the status, and the look after it none. The cloud's own ID of the VM is a
+// step of its own where a look falls between it and the end of the clone: it is written as soon as it is known.
+func TestWritesOfSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := &cloud.Record{VSphere: infrav1.VSphereRecord{Server: "first", Reference: "vm-1"}}
+		cloned, known := cloud.VM{Detail: "cloning"}, cloud.VM{Detail: "cloning", Record: record}
+		steps := []cloud.VM{cloned, cloned, known, known, {State: cloud.Running, Record: record}}
+		s := newLife(t)
+		s.Clouds = inClouds(steppingIn{fake.Provider{World: s.cloud}, &steps})
+		for i, want := range []int{1, 0, 1, 0, 1} {
+			s.patched = nil
+			s.look(t)
+			writes := 0
+			for _, patch := range s.patched {
+				if patch == "status" {
+					writes++
+				}
+			}
+			expect.Same(t, fmt.Sprint("writes of look ", i+1), want, writes)
+		}
+		expect.Same(t, "steps that are left", 0, len(steps))
 	})
 }
 

@@ -91,7 +91,8 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 			"identityRef has the kind %q, which this release of the manager does not support; set identityRef to a Secret", ref.Kind)
 	}
 	use := identities.Use{
-		Machine: client.ObjectKeyFromObject(f.windows), Holds: mayHaveVM(f), Deleting: deleting(f),
+		Machine: client.ObjectKeyFromObject(f.windows), Holds: mayHaveVM(f),
+		Deleting: deleting(f) && (f.derived || isProved(f.windows)),
 	}
 	place := r.placeOf(f)
 	if place != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/internal/wake"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
@@ -41,7 +42,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 		return err
 	}
 	clusters := &workload.Clusters{
-		Live: mgr.GetAPIReader(), QPS: flags.workloadQPS, Burst: flags.workloadBurst, UserAgent: managerName, Limits: limits,
+		Live: mgr.GetAPIReader(), QPS: flags.workloadQPS, Burst: flags.workloadBurst, UserAgent: managerName,
+		Limits: limits, Bytes: &tenants.Bytes{Limits: limits},
 	}
 	if err := mgr.Add(clusters); err != nil {
 		return fmt.Errorf("add workload clusters: %w", err)
@@ -100,7 +102,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
 	identityKeeper := &identities.Keeper{Live: mgr.GetAPIReader()}
-	ears := &guests.Ears{GetClient: clusters.GetClient, Heard: changed.Wake}
+	ears := &guests.Ears{GetClient: clusters.GetClient, Heard: changed.Wake, Bytes: clusters.Bytes}
 	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(identityKeeper), mgr.Add(ears)); err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func addPolicies(
 			return []cluster.Keep{policies, &cluster.Findings{Policies: policies, Count: metrics.Placements}}
 		},
 		Object: &infrav1.WindowsMachine{}, List: &infrav1.WindowsMachineList{},
-		Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
+		Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter, Bytes: clusters.Bytes,
 	}
 	return reconciler, reconciler.SetupWithManager(mgr, controllerOptions(0))
 }

@@ -8,24 +8,33 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// EventsPerMinute is how many events a minute has about the objects of one namespace, where what they are about is up to whoever
-// owns a workload cluster.
-const EventsPerMinute = 60
+// Rate is how often something is done for one namespace: AtOnce without a wait, and PerSecond after that.
+type Rate struct {
+	PerSecond rate.Limit
+	AtOnce    int
+}
 
-// Pace bounds events by namespace. The zero value is ready to use.
+var (
+	// Events are about objects of the namespace, where what they are about is up to whoever owns a workload cluster.
+	Events = Rate{PerSecond: 1, AtOnce: 60}
+	// Kubeconfigs are reads of them: after the first, a tenth of what the manager may ask the management cluster for.
+	Kubeconfigs = Rate{PerSecond: 10, AtOnce: 64}
+)
+
+// Pace keeps what is done for each namespace to a rate. The zero value is ready to use.
 type Pace struct {
 	mu      sync.Mutex
 	buckets map[string]*rate.Limiter
 }
 
-// Take returns for how many of the wanted events a namespace has room, which are taken.
-func (p *Pace) Take(namespace string, wanted int, instant time.Time) int {
+// Take returns for how many of those wanted a namespace has room, which are taken.
+func (p *Pace) Take(r Rate, namespace string, wanted int, instant time.Time) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	bucket := p.buckets[namespace]
 	if bucket == nil {
-		maps.DeleteFunc(p.buckets, func(_ string, b *rate.Limiter) bool { return b.TokensAt(instant) >= EventsPerMinute })
-		bucket = rate.NewLimiter(rate.Every(time.Minute/EventsPerMinute), EventsPerMinute)
+		maps.DeleteFunc(p.buckets, func(_ string, b *rate.Limiter) bool { return b.TokensAt(instant) >= float64(b.Burst()) })
+		bucket = rate.NewLimiter(r.PerSecond, r.AtOnce)
 		if p.buckets == nil {
 			p.buckets = map[string]*rate.Limiter{}
 		}

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,8 +10,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
 )
 
-// maxText is how long a text of a server's may be that reaches conditions and logs.
-const maxText = 300
+// maxText is how long a text of a server's may be that reaches conditions and logs, and maxError an error with such texts.
+const maxText, maxError = 300, 4 << 10
 
 // What an answer may be made of. A list of 20 Nodes with all that kubelets write has 10,000 objects and 20,000 values, and is 12
 // deep.
@@ -52,4 +53,12 @@ func plain(text string) string {
 		return r
 	}, text)
 	return text[:min(len(text), maxText)]
+}
+
+// Brief is an error of a cluster that may be kept. That of a decoder may quote a whole answer, and has no type that matters.
+func Brief(err error) error {
+	if err == nil || len(err.Error()) <= maxError {
+		return err
+	}
+	return errors.New(plain(err.Error()))
 }

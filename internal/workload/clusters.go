@@ -60,9 +60,11 @@ type Clusters struct {
 	QPS       float32
 	Burst     int
 	UserAgent string
-	// Limits are how many clusters a namespace may be connected to.
+	// Limits are how many clusters a namespace may be connected to, and Bytes counts what is kept of their answers.
 	Limits tenants.Limits
+	Bytes  *tenants.Bytes
 
+	pace     tenants.Pace // of reads of kubeconfigs
 	vetting  sync.Mutex
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*cluster
@@ -75,7 +77,7 @@ func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.
 	found := c.cluster(key)
 	found.mu.Lock()
 	defer found.mu.Unlock()
-	if found.isStale() && found.namespace.reads.Allow() {
+	if found.isStale() && c.pace.Take(tenants.Kubeconfigs, key.Namespace, 1, time.Now()) > 0 {
 		if err := c.read(ctx, key, found); err != nil {
 			return nil, err
 		}
@@ -163,6 +165,9 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 			c.gates[key.Namespace] = newGate()
 		}
 		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace], err: errUnread}
+		swap := func(previous, next int) bool { return c.Bytes.Swap(key.Namespace, previous, next) }
+		found.nodes.swap, found.linux.swap, found.kubeadm.swap, found.clusterInfo.swap = swap, swap, swap, swap
+		found.dns.swap, found.sets.swap = swap, swap
 		c.clusters[key] = found
 	}
 	found.used = time.Now()

@@ -3,29 +3,17 @@ package workload
 import (
 	"context"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // mostOfNamespace calls to the clusters of one namespace are under way at a time, and as many may wait for their turn: whoever
 // may make Clusters can make any number of them that hang.
 const mostOfNamespace = 16
 
-// readsAtOnce kubeconfigs of one namespace are read without a wait, and readsPerSecond after that: a tenth of what the manager
-// may ask the management cluster for.
-const readsAtOnce, readsPerSecond = 64, 10
-
-// gate lets calls to the clusters of one namespace pass, and reads of their kubeconfigs.
-type gate struct {
-	passing, waiting chan struct{}
-	reads            *rate.Limiter
-}
+// gate lets calls to the clusters of one namespace pass.
+type gate struct{ passing, waiting chan struct{} }
 
 func newGate() *gate {
-	return &gate{
-		passing: make(chan struct{}, mostOfNamespace), waiting: make(chan struct{}, mostOfNamespace),
-		reads: rate.NewLimiter(readsPerSecond, readsAtOnce),
-	}
+	return &gate{passing: make(chan struct{}, mostOfNamespace), waiting: make(chan struct{}, mostOfNamespace)}
 }
 
 // enter lets a call pass, waits a moment for others of the same namespace, or returns an error if there are too many of them.

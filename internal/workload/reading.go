@@ -5,12 +5,19 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
-// reading is what a cluster has of something, read for one caller at a time. Callers in the next while get the same.
+// reading is what a cluster has of something, read for one caller at a time. Callers in the next while get the same, if the
+// namespace has room to keep it.
 type reading[T any] struct {
+	// swap is that of tenants.Bytes for the namespace; nil has room for everything.
+	swap func(previous, next int) (fits bool)
+
 	mu    sync.Mutex
 	found T
+	size  int // of found
 	err   error
 	read  time.Time
 	// reading is closed when the reading under way has ended; nil when there is none.
@@ -21,7 +28,30 @@ func (r *reading[T]) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var zero T
-	r.found, r.err, r.read = zero, nil, time.Time{}
+	r.keep(zero)
+	r.err, r.read = nil, time.Time{}
+}
+
+// keep keeps what was found, or nothing if there is no room for it.
+func (r *reading[T]) keep(found T) (fits bool) {
+	size := tenants.SizeOf(found)
+	if fits = r.swap == nil || r.swap(r.size, size); fits {
+		r.found, r.size = found, size
+		return true
+	}
+	var zero T
+	r.found, r.size = zero, 0
+	return false
+}
+
+// expire drops what serves no more.
+func (r *reading[T]) expire(serves time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.read) >= serves {
+		var zero T
+		r.keep(zero)
+	}
 }
 
 // readTime is how long a reading may take, which may be of many calls: each of them has callTime alone.
@@ -45,20 +75,24 @@ func (r *reading[T]) get(ctx context.Context, serves time.Duration, read func(co
 	r.reading = make(chan struct{})
 	r.mu.Unlock()
 	err = errors.New("the read did not end") // unless it does
-	defer func() { r.end(found, err) }()
+	defer func() { r.end(found, err, serves) }()
 	bounded, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	found, err = read(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = &UnreachableError{Why: cannotReach, cause: "it takes too long to answer: " + err.Error()}
 	}
-	return found, err
+	return found, Brief(err)
 }
 
-func (r *reading[T]) end(found T, err error) {
+// end keeps what was found for the time that it serves.
+func (r *reading[T]) end(found T, err error, serves time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found, r.err, r.read = found, err, time.Now()
+	if r.err, r.read = err, time.Now(); !r.keep(found) && err == nil {
+		r.err = &UnreachableError{Why: "answers with more than is kept of the clusters of its namespace"}
+	}
+	time.AfterFunc(serves, func() { r.expire(serves) })
 	close(r.reading)
 	r.reading = nil
 }

@@ -151,7 +151,7 @@ func (g guarded) call(request *http.Request) (*http.Response, error) {
 	}
 	response, err := g.next.RoundTrip(request)
 	if err != nil {
-		return nil, &UnreachableError{Why: cannotReach, cause: err.Error()}
+		return nil, &UnreachableError{Why: cannotReach, cause: plain(err.Error())}
 	}
 	defer closeBody(response.Body)
 	response.Request = request // by which its limit is known

@@ -19,8 +19,8 @@ var keptOnLinux = regexp.MustCompile(`^(controllers/(cluster|guests|linux|noderi
 	`internal/(collect|placement|policies)|cmd/clusterctl-windows/linux|internal/workload/(event|follow|lines)\.go$)`)
 
 // mostKeptOnLinux is how many lines they may have. It only sinks, but for the 20 lines that bound the looks and events of a
-// namespace.
-const mostKeptOnLinux = 4820
+// namespace, and the 37 that bound what is kept of its clusters.
+const mostKeptOnLinux = 4857
 
 // TestLinesKeptOnLinux prints how many lines these rooms have, without tests: make lines.
 func TestLinesKeptOnLinux(t *testing.T) {

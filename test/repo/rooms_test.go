@@ -130,7 +130,7 @@ var rooms = []room{
 	{folder: "controllers/caches", may: []string{"api"}},
 	{folder: "controllers/fresh"},
 	{folder: "controllers/refusals", may: []string{"api"}},
-	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/workload"}},
+	{folder: "controllers/guests", may: []string{"bootstrap", "internal/cloud", "internal/tenants", "internal/workload"}},
 	{folder: "controllers/cluster", may: []string{
 		"api", "bootstrap", "controllers/caches", "controllers/cluster", "controllers/owner", "internal/apiserver", "internal/cloud",
 		"internal/collect", "internal/placement", "internal/policies", "internal/tenants", "internal/turns", "internal/workload",

@@ -1,8 +1,9 @@
 package keep
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
-	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,8 +30,8 @@ type past struct {
 	// writes are those in a row, each of which was undone if the object is not as it must be, and written is when the last one was.
 	writes  int
 	written time.Time
-	// made is the content that the API server has made of it: a later version may add fields.
-	made any
+	// made is the digest of the content that the API server has made of it: a later version may add fields.
+	made string
 }
 
 func (p Past) get(object *unstructured.Unstructured) *past {
@@ -60,14 +61,21 @@ func (c *Cluster) note(p *past, existing, want *unstructured.Unstructured) error
 
 // wrote notes what the API server has made of an object. It is accepted if it has all that was wanted.
 func (p *past) wrote(made, want *unstructured.Unstructured, now time.Time) {
-	p.writes, p.written, p.made = p.writes+1, now, plain(content(made))
-	if !contains(p.made, plain(content(want))) {
-		p.made = nil
+	p.writes, p.written, p.made = p.writes+1, now, ""
+	if contains(plain(content(made)), plain(content(want))) {
+		p.made = digest(made)
 	}
 }
 
 func (p *past) isAccepted(existing *unstructured.Unstructured) bool {
-	return p.made != nil && reflect.DeepEqual(p.made, plain(content(existing)))
+	return p.made != "" && p.made == digest(existing)
+}
+
+// digest stands for the content of an object, which may be as large as an answer.
+func digest(object *unstructured.Unstructured) string {
+	text, _ := json.Marshal(plain(content(object))) // what was JSON always can
+	sum := sha256.Sum256(text)
+	return string(sum[:])
 }
 
 func contestedSentence(existing, want *unstructured.Unstructured) string {

@@ -37,7 +37,9 @@ func (s *stage) life() {
 	expect.Same(s.t, "clones", n, c.calls["CloneVM_Task"])
 	s.atMost("other calls for machines that were made", opening+n-1, sum(c.calls)-n)
 	s.atMost("reads until machines are Ready", 4*n+2, sum(c.reads))
-	// On a busy machine a look may fall between two steps that are seen together otherwise, and its status is one write more.
+	// Of each machine: the Secret, the config and its status, the WindowsMachine twice and its status five times, as it waits for
+	// user data, then for the policies, is cloned, has its VM's ID, and runs. A look seldom falls between the last three. The
+	// credentials are written once for all.
 	s.atMost("writes until machines are Ready", 10*n+1, sum(c.writes))
 	c = s.report("joined", s.read(), func() { s.joinAll(1) })
 	expect.Same(s.t, "edits", n, c.calls["ReconfigVM_Task"])
