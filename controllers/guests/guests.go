@@ -33,20 +33,23 @@ const (
 	maxReads = 512
 )
 
-// Ears reads what guests report. One goroutine for each cluster reads one report after the other, until no machine has asked for
-// half an hour. Whoever is in a guest or its cluster may write anything there: what is kept is bounded, no cluster takes room or
-// time from another, and a report wakes no other machine than its own.
+// Ears reads what guests report. A pass reads the reports of a cluster one after the other, until no machine has asked for half
+// an hour. The clusters of a namespace have as many passes at a time as it may have, the others wait for their turn. Whoever is
+// in a guest or its cluster may write anything there: what is kept is bounded, no cluster takes room or time from those of another
+// namespace, and a report wakes no other machine than its own.
 type Ears struct {
 	// GetClient reaches workload clusters.
 	GetClient func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 	// Heard gets the keys of machines whose guest has reported, and returns at once.
 	Heard func(...cloud.Key)
-	// Bytes counts what is kept of reports.
-	Bytes *tenants.Bytes
+	// Limits are how many passes a namespace may have at a time, Notices get how many it has, and Bytes counts what is kept of reports.
+	Limits  tenants.Limits
+	Notices *tenants.Notices
+	Bytes   *tenants.Bytes
 
 	mu       sync.Mutex
 	ctx      context.Context //nolint:containedctx // because passes begin when a machine asks, and end with the manager
-	running  sync.WaitGroup
+	passes   *tenants.Passes
 	clusters map[client.ObjectKey]map[string]*report // by the names of their objects
 }
 
@@ -68,7 +71,7 @@ func (e *Ears) Report(cluster client.ObjectKey, name string, machine cloud.Key, 
 	if e.clusters[cluster] == nil {
 		e.clusters[cluster] = map[string]*report{}
 		ctx := e.ctx
-		e.running.Go(func() { e.readCluster(ctx, cluster) })
+		e.passes.Go(cluster.Namespace, func() { e.readCluster(ctx, cluster, firstPause) })
 	}
 	r := e.clusters[cluster][name]
 	if r == nil {
@@ -83,28 +86,26 @@ func (e *Ears) Report(cluster client.ObjectKey, name string, machine cloud.Key, 
 func (e *Ears) Start(ctx context.Context) error {
 	e.mu.Lock()
 	e.ctx, e.clusters = ctx, map[client.ObjectKey]map[string]*report{}
+	e.passes = &tenants.Passes{Kind: tenants.Guests, Limits: e.Limits, Notices: e.Notices}
 	e.mu.Unlock()
 	<-ctx.Done()
-	e.running.Wait()
+	e.passes.Close()
 	return nil
 }
 
-// readCluster reads the reports of a cluster, pass by pass, until no machine asks for one.
-func (e *Ears) readCluster(ctx context.Context, cluster client.ObjectKey) {
-	for pause := firstPause; ctx.Err() == nil; {
-		due, asked := e.due(cluster)
-		if !asked {
-			return
-		}
-		pause = min(2*pause, longestPause)
-		if e.pass(ctx, cluster, due) {
-			pause = firstPause
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+// readCluster reads the reports of a cluster, and again after a pause, until no machine asks for one.
+func (e *Ears) readCluster(ctx context.Context, cluster client.ObjectKey, pause time.Duration) {
+	due, asked := e.due(cluster)
+	if !asked || ctx.Err() != nil {
+		return
 	}
+	pause = min(2*pause, longestPause)
+	if e.pass(ctx, cluster, due) {
+		pause = firstPause
+	}
+	time.AfterFunc(pause, func() {
+		e.passes.Go(cluster.Namespace, func() { e.readCluster(ctx, cluster, pause) })
+	})
 }
 
 // due returns the reports that a pass reads, first what was read longest ago, and whether any machine still asks.

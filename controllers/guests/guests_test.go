@@ -64,6 +64,13 @@ func (c *workloadCluster) GetClient(context.Context, client.ObjectKey) (client.C
 	return c.Client, c.away
 }
 
+// tried is how often somebody wanted to reach it.
+func (c *workloadCluster) tried() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tries
+}
+
 // calls returns how many there were since it was asked last.
 func (c *workloadCluster) calls() int {
 	c.mu.Lock()
@@ -101,8 +108,17 @@ type listening struct {
 // started are ears that run, until end.
 func started(t *testing.T, get func(context.Context, client.ObjectKey) (client.Client, error)) (ears *listening, end func()) {
 	t.Helper()
+	return run(t, &Ears{}, get)
+}
+
+// run starts these ears.
+func run(
+	t *testing.T, e *Ears, get func(context.Context, client.ObjectKey) (client.Client, error),
+) (ears *listening, end func()) {
+	t.Helper()
 	heard := make(chan cloud.Key, 10)
-	ears = &listening{&Ears{GetClient: get, Heard: cloudtest.Into(heard)}, heard}
+	e.GetClient, e.Heard = get, cloudtest.Into(heard)
+	ears = &listening{e, heard}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- ears.Start(ctx) }()
@@ -112,6 +128,13 @@ func started(t *testing.T, get func(context.Context, client.ObjectKey) (client.C
 		cancel()
 		expect.OK(t, <-over)
 	}
+}
+
+// kept is how many clusters are.
+func (l *listening) kept() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.clusters)
 }
 
 var (
@@ -184,7 +207,7 @@ func TestCost(t *testing.T) {
 			return c.calls()
 		}
 		pass(time.Hour)
-		expect.Same(t, "before anybody asks", 0, c.tries)
+		expect.Same(t, "before anybody asks", 0, c.tried())
 		expect.Same(t, "at once", 1, looks(1, time.Second, still))
 		expect.Same(t, "while it boots, in an hour", 360, looks(60, time.Minute, still))
 		looks(1, firstPause, through)
@@ -193,10 +216,10 @@ func TestCost(t *testing.T) {
 		expect.OK(t, RemoveReport(t.Context(), c.Client, "win-1.a"))
 		expect.Same(t, "without its object, in three looks", 3, looks(3, time.Minute, still))
 		pass(forget + firstPause)
-		tries := c.tries
-		expect.Same(t, "clusters when nobody has asked for long", 0, len(ears.clusters))
+		tries := c.tried()
+		expect.Same(t, "clusters when nobody has asked for long", 0, ears.kept())
 		pass(time.Hour)
-		expect.Same(t, "calls when nobody asks", 0, c.calls()+c.tries-tries)
+		expect.Same(t, "calls when nobody asks", 0, c.calls()+c.tried()-tries)
 		c.write(t, "win-1.a", "y")
 		expect.Same(t, "once somebody asks again", 6, looks(1, time.Minute-1, still))
 		end()
@@ -238,11 +261,13 @@ func TestAway(t *testing.T) {
 		synctest.Wait()
 		for i, seconds := range []int{20, 40, 60, 60} {
 			pass(time.Duration(seconds)*time.Second - 1)
-			expect.Same(t, "tries before the pause is over", i+1, c.tries)
+			expect.Same(t, "tries before the pause is over", i+1, c.tried())
 			pass(1)
-			expect.Same(t, "tries", i+2, c.tries)
+			expect.Same(t, "tries", i+2, c.tried())
 		}
+		c.mu.Lock()
 		c.away = nil
+		c.mu.Unlock()
 		pass(longestPause)
 		expect.Same(t, "reports read", 20, c.calls())
 		pass(firstPause)

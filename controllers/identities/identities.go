@@ -10,6 +10,8 @@
 //   - While one cannot be read, what was known of it stands. The error for one that was never readable names the missing right.
 //   - Where the identity or its Secret is gone, the rights that were good before stand for an hour, for machines that are being
 //     deleted. One that is there and does not allow the namespace any more ends them at once.
+//   - The machines of a namespace use as many identities as it may have, each machine one at a time. One more is an error with
+//     the reason TooManyAccounts. A machine that may have a VM gets twice as many, and beyond that a turn of a minute at least.
 //   - What nobody has asked for in half an hour is forgotten, and it all is when the manager ends.
 //
 // What is in a machine's own namespace is also held, by the room credentials. What is elsewhere belongs to who offers it.
@@ -34,6 +36,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // Keeper keeps identities. It runs as a part of the manager.
@@ -42,6 +45,9 @@ type Keeper struct {
 	Live client.Reader
 	// Reader reads them one after the other, and wakes the machines that asked.
 	reads.Reader
+	// Limits are how many the machines of a namespace may use, and Notices get how many they do.
+	Limits  tenants.Limits
+	Notices *tenants.Notices
 
 	mu       sync.Mutex
 	readings map[object]*reading
@@ -99,7 +105,7 @@ func (k *Keeper) rightsOf(p cloud.Placer, use Use) (Rights, error) {
 		grant, err := p.Allow(cloud.Asker{Namespace: use.Machine.Namespace, Cloud: use.Cloud}, nil)
 		return Rights{Provider: p.As(grant)}, phase.Cloud(err)
 	}
-	identity, err := k.ask(object{Kind: identity, NamespacedName: use.Identity}, use.Machine)
+	identity, err := k.askIdentity(use)
 	if err != nil {
 		return Rights{}, err
 	}
@@ -129,15 +135,15 @@ func (k *Keeper) Read(ctx context.Context, name types.NamespacedName) (client.Ob
 	return getIdentity(ctx, k.Live, name)
 }
 
-// Proof names the Secret of an identity, in its own namespace; the zero value if it has none.
-func (k *Keeper) Proof(name, machine types.NamespacedName) (types.NamespacedName, error) {
-	got, err := k.ask(object{Kind: identity, NamespacedName: name}, machine)
+// Proof names the Secret of the identity of a machine, in the identity's own namespace; the zero value if it has none.
+func (k *Keeper) Proof(use Use) (types.NamespacedName, error) {
+	got, err := k.askIdentity(use)
 	identity, ok := got.(*unstructured.Unstructured)
 	if err != nil || !ok {
 		return types.NamespacedName{}, err
 	}
 	if secret, _, _ := unstructured.NestedString(identity.Object, "spec", "clientSecret", "name"); secret != "" {
-		return types.NamespacedName{Namespace: name.Namespace, Name: secret}, nil
+		return types.NamespacedName{Namespace: use.Identity.Namespace, Name: secret}, nil
 	}
 	return types.NamespacedName{}, nil // a value of another type names none, too
 }

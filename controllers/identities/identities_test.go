@@ -224,14 +224,16 @@ func TestChanges(t *testing.T) {
 			_ = expect.Got(settled(k, azure.Provider{}, Use{Machine: m, Identity: blue}))(t)
 		}
 		woken()
-		a.asked = nil
+		a.forget()
 		pass(reads.Interval + time.Second)
 		expect.Same(t, "woken without a change", 0, len(woken()))
+		a.mu.Lock()
 		slices.Sort(a.asked)
 		expect.Same(t, "read in 10 s", []string{
 			"AzureClusterIdentity identities/blue", "CustomResourceDefinition /azureclusteridentities." + group, "Namespace /team",
 			"Secret identities/proof",
 		}, a.asked)
+		a.mu.Unlock()
 		changed := proof("two")
 		expect.OK(t, a.Update(t.Context(), changed))
 		pass(reads.Interval + time.Second)
@@ -257,9 +259,7 @@ func TestForgotten(t *testing.T) {
 		rights := expect.Got(k.Of(azure.Provider{}, mine))(t)
 		expect.Same(t, "proof that can no longer be read", "one", string(rights.Data["clientSecret"]))
 		pass(keep + reads.Interval + time.Second)
-		a.mu.Lock()
-		a.asked = nil
-		a.mu.Unlock()
+		a.forget()
 		pass(time.Minute)
 		expect.Same(t, "read for nobody", 0, len(a.asked))
 		k.mu.Lock()
@@ -274,15 +274,18 @@ func TestPace(t *testing.T) {
 		a := newAPI()
 		k, began := started(t, a), time.Now()
 		for _, name := range []string{"one", "two", "three"} {
-			_, _ = k.ask(object{Kind: secret, NamespacedName: types.NamespacedName{Namespace: owner, Name: name}}, m1)
+			secretOf := object{Kind: secret, NamespacedName: types.NamespacedName{Namespace: owner, Name: name}}
+			_, _ = k.ask(secretOf, types.NamespacedName{Namespace: "team", Name: name}) // a machine has one at a time
 		}
 		pass(time.Second)
 		var after []time.Duration
+		a.mu.Lock()
 		for _, at := range a.at {
 			after = append(after, at.Sub(began))
 		}
 		expect.Same(t, "times", []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond}, after)
 		a.hangs = "Secret"
+		a.mu.Unlock()
 		pass(20 * time.Second)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -311,8 +314,9 @@ func TestForbiddenThenMissing(t *testing.T) {
 // TestKeptForHalfAnHour: what was asked for half an hour ago is kept, and forgotten a moment later.
 func TestKeptForHalfAnHour(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	asked := map[types.NamespacedName]time.Time{m1: now.Add(-30 * time.Minute)}
-	k := &Keeper{readings: map[object]*reading{{Kind: identity, NamespacedName: blue}: {asked: asked, Turn: reads.Turn{Due: now}}}}
+	var asked askers
+	asked.add(m1, now.Add(-30*time.Minute))
+	k := &Keeper{readings: map[object]*reading{{Kind: identity, NamespacedName: blue}: {askers: asked, Turn: reads.Turn{Due: now}}}}
 	k.Clock = func() time.Time { return now }
 	first, wait := k.next()
 	expect.Same(t, "whose turn it is", identity+" "+blue.String(), first.Kind+" "+first.String())

@@ -29,10 +29,10 @@ const (
 // reading is what was read of an object.
 type reading struct {
 	reads.Turn
-	object client.Object // nil is none
-	err    error         // why there is nothing to say
-	state  string        // machines are woken when it changes
-	asked  map[types.NamespacedName]time.Time
+	askers
+	object client.Object      // nil is none
+	err    error              // why there is nothing to say
+	state  string             // machines are woken when it changes
 	good   map[cloud.Key]good // of an identity, by its uses
 }
 
@@ -48,6 +48,9 @@ func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r, holder := k.readings[object{Kind: identity, NamespacedName: use.Identity}], use.Holder()
+	if r == nil { // the machine's namespace has no room for it
+		return rights, err
+	}
 	former, ok := r.good[holder]
 	gone, _ := errors.AsType[notFoundError](err)
 	if ok && former.end.IsZero() {
@@ -71,19 +74,24 @@ func (k *Keeper) standing(use Use, rights Rights, err error) (Rights, error) {
 func (k *Keeper) ask(o object, machine types.NamespacedName) (client.Object, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.note(o, machine)
+}
+
+// note is ask, for who has the lock.
+func (k *Keeper) note(o object, machine types.NamespacedName) (client.Object, error) {
 	if k.readings == nil {
 		k.readings = map[object]*reading{}
 	}
 	r := k.readings[o]
 	if r == nil {
-		r = &reading{
-			Turn: reads.Turn{Due: k.Now()}, err: phase.ErrAwaited,
-			asked: map[types.NamespacedName]time.Time{}, good: map[cloud.Key]good{},
-		}
+		r = &reading{Turn: reads.Turn{Due: k.Now()}, err: phase.ErrAwaited, good: map[cloud.Key]good{}}
 		k.readings[o] = r
 		k.Stir()
 	}
-	r.asked[machine] = k.Now()
+	if !r.asks(machine) {
+		k.leaveOthers(o.Kind, machine)
+	}
+	r.add(machine, k.Now())
 	return r.object, r.err
 }
 
@@ -103,8 +111,8 @@ func (k *Keeper) next() (object, time.Duration) {
 // wanted yields the objects that are read. What nobody has asked for is forgotten.
 func (k *Keeper) wanted(yield func(object, *reads.Turn) bool) {
 	for o, r := range k.readings {
-		maps.DeleteFunc(r.asked, func(_ types.NamespacedName, asked time.Time) bool { return k.Now().Sub(asked) > keep })
-		if len(r.asked) == 0 {
+		r.dropIf(func(_ types.NamespacedName, asked time.Time) bool { return k.Now().Sub(asked) > keep })
+		if len(r.asked) == 0 && !k.IsReading(o.Namespace) {
 			delete(k.readings, o)
 		} else if !yield(o, &r.Turn) {
 			return

@@ -36,7 +36,8 @@ func (r *Reconciler) freeSecret(_ context.Context, f *facts) error {
 	}
 	identity := r.ownIdentityOf(windows)
 	if identity.Name != "" {
-		if _, err := r.Identities.Proof(identity, client.ObjectKeyFromObject(windows)); err != nil {
+		use := identities.Use{Machine: client.ObjectKeyFromObject(windows), Identity: identity, Holds: true}
+		if _, err := r.Identities.Proof(use); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,10 @@ import (
 // AzureClusterIdentity is known once the identity was read.
 func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.ObjectKey) {
 	if identity := r.ownIdentityOf(windows); identity.Name != "" {
-		secret, _ = r.Identities.Proof(identity, client.ObjectKeyFromObject(windows))
+		secret, _ = r.Identities.Proof(identities.Use{
+			Machine: client.ObjectKeyFromObject(windows), Identity: identity,
+			Holds: controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer),
+		})
 		return secret
 	}
 	if ref := windows.Spec.IdentityRef; ref.Kind == infrav1.IdentitySecret && r.provider(windows) != nil {
@@ -57,8 +60,20 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 		return err
 	}
 	f.going, f.account = secret.Going, accountName(key.Name, secret.Data["server"])
-	f.cloud, err = r.Accounts.Get(provider, holder, secret.Data)
-	return f.ofCloud(err)
+	return r.open(f, provider, holder, secret.Data)
+}
+
+// open gets the account of these credentials. A machine without a VM may have to wait until its namespace has fewer.
+func (r *Reconciler) open(f *facts, provider cloud.Provider, holder cloud.Key, credentials map[string][]byte) (err error) {
+	get := r.Accounts.Get
+	if mayHaveVM(f) {
+		get = r.Accounts.GetForVM
+	}
+	f.cloud, err = get(provider, holder, credentials)
+	if err = f.ofCloud(err); phase.Of(err).Reason == infrav1.TooManyAccountsReason {
+		r.Accounts.Await(client.ObjectKeyFromObject(f.windows))
+	}
+	return err
 }
 
 // placeOf is the place in the status, or what was found out in its stead.
@@ -115,8 +130,7 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 		r.Credentials.Follow(f.windows) // the identity, which names the Secret, is known now
 	}
 	f.account, f.going = use.String(), rights.Going
-	f.cloud, err = r.Accounts.Get(rights.Provider, use.Holder(), rights.Data)
-	return f.ofCloud(err)
+	return r.open(f, rights.Provider, use.Holder(), rights.Data)
 }
 
 // noteTenant writes down in which tenant the VM will be: user data may need it, and the VM needs those. It connects to the cloud,

@@ -3,7 +3,8 @@
 //   - An object is read at once when it is first wanted, and then every 10 seconds. All reads of a Reader together are at most
 //     5 a second, however many objects there are.
 //   - Namespaces take turns, so that none keeps the others waiting by naming many objects. So do objects that were never read,
-//     for which a machine waits, and the others.
+//     for which a machine waits, and the others. One object of a namespace is read at a time: those that are not answered keep no
+//     other namespace waiting.
 //   - The machines that a change concerns are woken at the pace of internal/wake, each up to ten times without a wait: what a
 //     machine needs is read in several steps.
 package reads
@@ -60,16 +61,26 @@ type Reader struct {
 	first    bool
 	// turns is when it was a namespace's turn.
 	turns map[string]time.Time
+	// reading has the namespaces of which an object is being read.
+	reading sync.Map
 }
 
-// Run reads one object after the other, each when it is its turn, until ctx ends. The keeper's next calls Next with its lock.
+// Run reads one object of a namespace after the other, each when it is its turn, until ctx ends. The keeper's next calls Next
+// with its lock.
 func (r *Reader) Run(ctx context.Context, next func() (Object, time.Duration), read func(context.Context, Object)) {
+	var running sync.WaitGroup
+	defer running.Wait()
 	for ctx.Err() == nil {
 		object, wait := next()
 		if wait == 0 {
-			limited, cancel := context.WithTimeout(ctx, patience)
-			read(limited, object)
-			cancel()
+			r.reading.Store(object.Namespace, true)
+			running.Go(func() {
+				limited, cancel := context.WithTimeout(ctx, patience)
+				defer cancel()
+				read(limited, object)
+				r.reading.Delete(object.Namespace)
+				r.Stir()
+			})
 		}
 		select {
 		case <-ctx.Done():
@@ -77,6 +88,12 @@ func (r *Reader) Run(ctx context.Context, next func() (Object, time.Duration), r
 		case <-r.stirred():
 		}
 	}
+}
+
+// IsReading reports whether an object of a namespace is being read. The keeper MUST NOT forget any of these then.
+func (r *Reader) IsReading(namespace string) bool {
+	_, found := r.reading.Load(namespace)
+	return found
 }
 
 // Next is the object of those that are wanted that is read now; or how long there is nothing to do.
@@ -122,6 +139,9 @@ func (r *Reader) due(now time.Time, wanted iter.Seq2[Object, *Turn]) (first, rep
 	for object, turn := range wanted {
 		c := &candidate{object, turn, r.turns[object.Namespace]}
 		turns[object.Namespace] = c.lastTurn
+		if r.IsReading(object.Namespace) {
+			continue
+		}
 		best := &first
 		if turn.Repeat {
 			best = &repeat

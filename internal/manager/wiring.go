@@ -43,7 +43,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 	}
 	clusters := &workload.Clusters{
 		Live: mgr.GetAPIReader(), QPS: flags.workloadQPS, Burst: flags.workloadBurst, UserAgent: managerName,
-		Limits: limits, Bytes: &tenants.Bytes{Limits: limits},
+		Limits: limits, Notices: noticesOf(limits, mgr.GetEventRecorder("tenants")), Bytes: &tenants.Bytes{Limits: limits},
 	}
 	if err := mgr.Add(clusters); err != nil {
 		return fmt.Errorf("add workload clusters: %w", err)
@@ -95,14 +95,16 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		return err
 	}
 	changed := &wake.Pacer{Namespace: flags.namespace}
-	register := &accounts.Register{Changed: changed.Wake, Limits: clusters.Limits}
+	register := &accounts.Register{Changed: changed.Wake, Limits: clusters.Limits, Notices: clusters.Notices}
 	recorder := mgr.GetEventRecorder("windowsmachine")
 	lookout := &orphans.Lookout{
 		Client: mgr.GetClient(), Accounts: register, Events: recorder, Count: metrics.Orphans,
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
-	identityKeeper := &identities.Keeper{Live: mgr.GetAPIReader()}
-	ears := &guests.Ears{GetClient: clusters.GetClient, Heard: changed.Wake, Bytes: clusters.Bytes}
+	identityKeeper := &identities.Keeper{Live: mgr.GetAPIReader(), Limits: clusters.Limits, Notices: clusters.Notices}
+	ears := &guests.Ears{
+		GetClient: clusters.GetClient, Heard: changed.Wake, Limits: clusters.Limits, Notices: clusters.Notices, Bytes: clusters.Bytes,
+	}
 	if err := errors.Join(mgr.Add(register), mgr.Add(lookout), mgr.Add(identityKeeper), mgr.Add(ears)); err != nil {
 		return err
 	}

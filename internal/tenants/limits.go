@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -21,10 +22,14 @@ const (
 	Accounts Kind = "accounts"
 	// Clusters are the workload clusters to which a connection is kept.
 	Clusters Kind = "clusters"
+	// Identities are the AzureClusterIdentities that the namespace's machines use.
+	Identities Kind = "identities"
+	// Guests are the workload clusters whose guests' reports are read at the same time.
+	Guests Kind = "guests"
 )
 
 // shipped is what a namespace may have where nothing is lifted, and highest what it may be lifted to.
-var shipped = map[Kind]int{Accounts: 16, Clusters: 64}
+var shipped = map[Kind]int{Accounts: 16, Clusters: 64, Identities: 16, Guests: 64}
 
 const highest = 10_000
 
@@ -67,6 +72,14 @@ func (l Limits) add(namespace, count string) error {
 	l[namespace][kind] = number
 	return nil
 }
+
+// ForVMs is how many times as many accounts and identities a namespace may have for machines that may have a VM: a count stops
+// new machines alone. Whoever writes machines can have any of them look so, so that this has an end, too; beyond that they take
+// turns.
+const ForVMs = 2
+
+// Turn is how long what is beyond that stays in use before it has to give its place to another one.
+const Turn = time.Minute
 
 // Allowed is how many a namespace may have.
 func (l Limits) Allowed(namespace string, kind Kind) int {

@@ -4,7 +4,7 @@
 //   - Nothing of the manager's leaves it: a kubeconfig may bring certificates, keys and tokens, and nothing that names a file, a
 //     program or a proxy of the manager's. One that does is a [RefusedError]. Redirects are not followed.
 //   - Only clusters that a caller asks for are connected to. A connection that no caller uses is closed, and a namespace has as
-//     many as it may have: the one that was not used for the longest time is closed for one more.
+//     many as it may have: for one more, the one that was not used for the longest time is closed, or any if all are in use.
 //   - No cluster holds its callers for longer than a few seconds, and one that fails answers with an [UnreachableError] at once
 //     until it is tried again. The clusters of one namespace hold a few callers at a time, however many they are. No answer may
 //     be larger than what we ask for needs.
@@ -18,6 +18,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -60,9 +61,11 @@ type Clusters struct {
 	QPS       float32
 	Burst     int
 	UserAgent string
-	// Limits are how many clusters a namespace may be connected to, and Bytes counts what is kept of their answers.
-	Limits tenants.Limits
-	Bytes  *tenants.Bytes
+	// Limits are how many clusters a namespace may be connected to, Notices get how many it is, and Bytes counts what is kept of their
+	// answers.
+	Limits  tenants.Limits
+	Notices *tenants.Notices
+	Bytes   *tenants.Bytes
 
 	pace     tenants.Pace // of reads of kubeconfigs
 	vetting  sync.Mutex
@@ -201,21 +204,25 @@ func (c *Clusters) forgetUnused(idle time.Duration) (unused []*cluster) {
 }
 
 // makeRoom closes connections of a namespace that has more than it may have, those first that were not used for the longest time.
-// One that is being read or made just now is left for the next time.
+// One that is being read or made just now is left for the next time. Of those that are in use it takes any: with one cluster too
+// many, the one that was used longest ago is the one that is asked next.
 func (c *Clusters) makeRoom(namespace string, newest *cluster) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var rivals []*cluster
-	for key, k := range c.clusters {
+	for key, k := range c.clusters { // in any order
 		if key.Namespace == namespace && k != newest && k.connected.Load() {
 			rivals = append(rivals, k)
 		}
 	}
-	excess := len(rivals) + 1 - c.Limits.Allowed(namespace, tenants.Clusters)
+	limit := c.Limits.Allowed(namespace, tenants.Clusters)
+	c.Notices.Counted(namespace, tenants.Clusters, min(len(rivals)+1, limit), time.Now())
+	excess := len(rivals) + 1 - limit
 	if excess <= 0 {
 		return
 	}
-	slices.SortFunc(rivals, func(a, b *cluster) int { return a.used.Compare(b.used) })
+	instant := time.Now()
+	slices.SortStableFunc(rivals, func(a, b *cluster) int { return cmp.Compare(b.idle(instant), a.idle(instant)) })
 	for _, k := range rivals {
 		if excess > 0 && k.mu.TryLock() {
 			k.drop(errUnread)
@@ -224,6 +231,17 @@ func (c *Clusters) makeRoom(namespace string, newest *cluster) {
 			excess--
 		}
 	}
+}
+
+// inUse is how long ago a connection that is in use was used at most.
+const inUse = time.Minute
+
+// idle is how long nobody has used the connection; zero while it is in use.
+func (k *cluster) idle(instant time.Time) time.Duration {
+	if idle := instant.Sub(k.used); idle > inUse {
+		return idle
+	}
+	return 0
 }
 
 // errUnread is why a cluster has no connection until it is the turn of its kubeconfig.

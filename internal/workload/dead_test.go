@@ -142,3 +142,62 @@ func connections(c *Clusters) map[string]int {
 	}
 	return count
 }
+
+// TestManyHonestClusters: a namespace whose clusters are all in use, one of them more than it may be connected to, connects a few
+// times a minute anew; with three times as many as it may have, ten times a second at most. Whoever asks has an answer then or at
+// the next time.
+func TestManyHonestClusters(t *testing.T) {
+	ca := aCA(t)
+	for _, test := range []struct{ clusters, mostReads, mostRefused int }{{64, 23, 0}, {65, 60, 0}, {200, 610, 60}} {
+		synctest.Test(t, func(t *testing.T) {
+			live := newLimited(text("https://127.0.0.1", ca))
+			var noticed []int
+			c := &Clusters{Live: live, Notices: &tenants.Notices{Publish: func(n tenants.Notice) { noticed = append(noticed, n.Count) }}}
+			asked, refused := 0, 0
+			look := func(seconds int) {
+				for second := range seconds {
+					for i := second % 10; i < test.clusters; i += 10 { // each every ten seconds
+						asked++
+						if _, err := c.GetClient(t.Context(), client.ObjectKey{Namespace: "many", Name: fmt.Sprint(i)}); err != nil {
+							expect.Same(t, "an error that waits", true, OutOfReach(err))
+							refused++
+						}
+					}
+					later(time.Second)
+				}
+			}
+			look(120)
+			before := live.readOf("many")
+			asked, refused = 0, 0
+			look(180) // in which each kubeconfig is read once anyway
+			reads, percent := (live.readOf("many")-before)/3, 100*refused/asked
+			t.Logf("%d clusters: %d reads of kubeconfigs a minute, %d %% of the looks wait", test.clusters, reads, percent)
+			expect.Same(t, "reads in a minute", true, reads <= test.mostReads)
+			expect.Same(t, "looks that wait", true, percent <= test.mostRefused)
+			expect.Same(t, "connections", min(64, test.clusters), connections(c)["many"])
+			expect.Same(t, "noticed", []int{48, 64}, noticed)
+		})
+	}
+}
+
+// TestClusterThatComesAndGoes: a Cluster with a new name every second leaves no connection, and nothing of it is kept once nobody
+// has asked for it for a while.
+func TestClusterThatComesAndGoes(t *testing.T) {
+	ca := aCA(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := &Clusters{Live: newLimited(text("https://127.0.0.1", ca))}
+		ctx, end := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { expect.Fine(t, c.Start(ctx)) })
+		for i := range 3600 {
+			expect.Got(c.GetClient(t.Context(), client.ObjectKey{Namespace: "many", Name: fmt.Sprint(i)}))(t)
+			expect.Same(t, "connections within the limit", true, connections(c)["many"] <= 64)
+			later(time.Second)
+		}
+		expect.Same(t, "clusters of the last quarter of an hour", true, len(c.clusters) <= int((unused+time.Minute)/time.Second))
+		later(unused + time.Minute)
+		expect.Same(t, "clusters and namespaces that are kept", 0, len(c.clusters)+len(c.gates))
+		end()
+		running.Wait()
+	})
+}

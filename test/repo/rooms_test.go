@@ -146,7 +146,9 @@ var rooms = []room{
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/addresses/adapters", "controllers/phase"}},
 	{folder: "controllers/addresses/adapters", may: []string{"api"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase", "controllers/reads"}},
-	{folder: "controllers/identities", may: []string{"api", "controllers/phase", "controllers/reads", "internal/cloud"}},
+	{folder: "controllers/identities", may: []string{
+		"api", "controllers/phase", "controllers/reads", "internal/cloud", "internal/tenants",
+	}},
 	{folder: "controllers/reads", may: []string{"internal/wake"}},
 	{folder: "controllers/inherit", may: []string{"api", "controllers/phase", "internal/cloud"}},
 	{folder: "controllers/bootstrap", may: []string{

@@ -85,6 +85,14 @@ const (
 	// left by an upgrade.
 	// Run: `clusterctl windows check linux --kubeconfig FILE`
 	PlacementFindingReason = "PlacementFinding"
+	// NamespaceNearLimitReason: event: the namespace has three quarters of [what it may have](security.md#what-a-namespace-may-have).
+	// Cause: many Secrets, identities or Clusters.
+	// Run: `kubectl get events --field-selector reason=NamespaceNearLimit`
+	NamespaceNearLimitReason = "NamespaceNearLimit"
+	// NamespaceAtLimitReason: event: it has all of that.
+	// Cause: the same; the operator can lift it.
+	// Run: `kubectl get events --field-selector reason=NamespaceAtLimit`
+	NamespaceAtLimitReason = "NamespaceAtLimit"
 	// LinuxNotCheckedReason: event (WindowsMachine): it does not [wait for Linux](#what-windows-waits-for), as a read was refused,
 	// or policies do not act.
 	// Cause: few rights of the kubeconfig; Kubernetes before 1.36; a foreign object of our name; or an admission plug-in that is
@@ -172,7 +180,7 @@ const (
 	// Run: `kubectl logs -n capwin-infrastructure-system deploy/capwin-infrastructure-controller-manager`
 	CloudUnreachableReason = "CloudUnreachable"
 
-	// TooManyAccountsReason: the namespace's machines use 16 cloud accounts, its limit.
+	// TooManyAccountsReason: the namespace's machines use 16 cloud accounts or AzureClusterIdentities, its limit.
 	// Cause: a login for each machine.
 	// Run: `kubectl get windowsmachines -o custom-columns=NAME:.metadata.name,SECRET:.spec.identityRef.name`
 	TooManyAccountsReason = "TooManyAccounts"

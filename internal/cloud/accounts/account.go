@@ -60,6 +60,26 @@ func (a *account) first() (first secretOf) {
 	return first
 }
 
+// used is when a Secret last used the account.
+func (a *account) used() (used time.Time) {
+	for _, h := range a.holders {
+		if h.used.After(used) {
+			used = h.used
+		}
+	}
+	return used
+}
+
+// isOnlyOf reports whether no other namespace uses the account.
+func (a *account) isOnlyOf(namespace string) bool {
+	for holder := range a.holders {
+		if holder.secret.Namespace != namespace {
+			return false
+		}
+	}
+	return true
+}
+
 // How long to wait before a watch that ended is started again. A server can end it as often as it likes.
 const (
 	firstPause = time.Second

@@ -4,8 +4,9 @@
 //     in all namespaces: one session, one list of VMs, one back-off. Other keys of a Secret do not matter. A Secret that names
 //     the same user with another password has another account, and sees nothing of the first.
 //   - A namespace opens as many as it may have; an account that it shares counts where it was opened. One more is an error with
-//     the reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account. Those
-//     that are still being closed count, too, so that none can be opened and left without end.
+//     the reason TooManyAccounts, for as long as the others are in use. A machine that may have a VM gets twice as many, and
+//     beyond that a turn of a minute at least. No namespace can make another one lose an account. Those that are still being
+//     closed count, too, so that none can be opened and left without end.
 //   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone reports that it does
 //     not exist, and when it was not used for KeepUnused. Scrapes collect from the Register how the open ones fare.
 //   - Each account is watched for as long as it is open. A key that it sends goes to Changed if its namespace has a Secret of the
@@ -26,7 +27,6 @@ import (
 	"sync"
 	"time"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
@@ -46,14 +46,16 @@ type Register struct {
 	Changed func(...cloud.Key)
 	// Now is the clock; nil is that of the computer.
 	Now func() time.Time
-	// Limits are how many accounts a namespace may open.
-	Limits tenants.Limits
+	// Limits are how many accounts a namespace may open, and Notices get how many it has opened.
+	Limits  tenants.Limits
+	Notices *tenants.Notices
 
 	mu      sync.Mutex
 	open    map[principal]*account
 	secrets map[secretOf]*account
 	closing map[string]int // accounts whose session is being ended, by the namespace that opened them
-	held    int            // uses so far
+	waiting map[string]map[cloud.Key]bool
+	held    int // uses so far
 	running sync.WaitGroup
 	salt    []byte
 	ctx     context.Context //nolint:containedctx // because a Runnable gets the context for what it starts only in Start
@@ -95,6 +97,15 @@ func (r *Register) Start(ctx context.Context) error {
 
 // Get returns the account of a Secret. It connects if this is the first Secret with these credentials.
 func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[string][]byte) (cloud.Cloud, error) {
+	return r.get(p, secret, credentials, false)
+}
+
+// GetForVM is Get for a machine that may have a VM, such as one that is being deleted: its namespace may have more for those.
+func (r *Register) GetForVM(p cloud.Provider, secret cloud.Key, credentials map[string][]byte) (cloud.Cloud, error) {
+	return r.get(p, secret, credentials, true)
+}
+
+func (r *Register) get(p cloud.Provider, secret cloud.Key, credentials map[string][]byte, forVM bool) (cloud.Cloud, error) {
 	text, err := p.Principal(credentials) // takes its time if the Secret is large
 	digest := sha256.Sum256([]byte(text))
 	r.mu.Lock()
@@ -113,6 +124,9 @@ func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[strin
 	}
 	a := r.open[id]
 	if a == nil {
+		if err = r.room(secret.Namespace, forVM); err != nil {
+			return nil, err
+		}
 		if a, err = r.connect(p, id, secret.Namespace, credentials); err != nil {
 			return nil, err
 		}
@@ -146,21 +160,8 @@ func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id princi
 	return id
 }
 
-// connect opens an account for a namespace, if it may open one more.
+// connect opens an account for a namespace that has room for it.
 func (r *Register) connect(p cloud.Provider, id principal, namespace string, credentials map[string][]byte) (*account, error) {
-	count, limit := r.countOf(namespace), r.Limits.Allowed(namespace, tenants.Accounts)
-	if count >= limit {
-		return nil, cloud.Errorf(cloud.Exhausted, infrav1.TooManyAccountsReason,
-			"the machines of namespace %s already use %d cloud accounts, the limit of a namespace; use fewer Secrets in identityRef of "+
-				"its machines, or delete machines: an account that no machine uses is closed after %d minutes; the operator may allow "+
-				"more by the manager's flag --tenants",
-			namespace, limit, int(KeepUnused.Minutes()))
-	}
-	if count+r.closing[namespace] >= 2*limit {
-		return nil, cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
-			"%d accounts that the machines of namespace %s used before are still being closed, because their servers do not answer; the "+
-				"controller tries again", r.closing[namespace], namespace)
-	}
 	c, err := p.Connect(credentials)
 	if err != nil {
 		return nil, err
@@ -176,17 +177,6 @@ func (r *Register) connect(p cloud.Provider, id principal, namespace string, cre
 		r.closed(a)
 	})
 	return a, nil
-}
-
-// countOf is how many open accounts count for a namespace.
-func (r *Register) countOf(namespace string) int {
-	n := 0
-	for _, a := range r.open {
-		if a.namespace() == namespace {
-			n++
-		}
-	}
-	return n
 }
 
 func (r *Register) hold(a *account, holder secretOf) {
@@ -207,6 +197,7 @@ func (r *Register) release(holder secretOf) {
 	if a == nil {
 		return
 	}
+	namespace := a.namespace()
 	delete(r.secrets, holder)
 	delete(a.holders, holder)
 	a.count(holder.secret.Namespace, -1)
@@ -215,6 +206,7 @@ func (r *Register) release(holder secretOf) {
 		r.closing[a.opener]++
 		a.stop()
 	}
+	r.noteRoom(namespace)
 }
 
 // leave ends the use of an account by all of its Secrets: the next one that is asked for connects again.

@@ -25,7 +25,7 @@ var needs = map[string]string{
 
 	"infrastructure: get secrets":                       "read credentials, user data and kubeconfigs, by name",
 	"infrastructure: patch secrets":                     "hold credentials while a VM may exist, and let them go",
-	"infrastructure: create events.events.k8s.io":       "tell of machines, of VMs without one, and of where pods go",
+	"infrastructure: create events.events.k8s.io":       "tell of machines, of VMs without one, of where pods go, and of counts",
 	"infrastructure: patch events.events.k8s.io":        "count an event that repeats",
 	"infrastructure: create events":                     "tell who became the leader",
 	"infrastructure: create leases.coordination.k8s.io": "be the only active manager",

@@ -1,0 +1,67 @@
+package tenants
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// quiet is how long a notice is not published again.
+const quiet = time.Hour
+
+// Notice is that a namespace has nearly as many of a kind as it may have, or Full as many.
+type Notice struct {
+	Namespace    string
+	Kind         Kind
+	Count, Limit int
+	Full         bool
+}
+
+// Notices decide which counts a person should see. Those who count report each count that has grown, and one that an hour ago was
+// as high is news again. What is kept of a namespace is when its notices were published, for an hour.
+type Notices struct {
+	// Limits are what the counts are measured by.
+	Limits Limits
+	// Publish shows a notice to people. It returns at once, whatever locks its caller holds.
+	Publish func(Notice)
+
+	mu        sync.Mutex
+	published map[publication]time.Time
+}
+
+// publication is what two notices have in common of which the second one has to wait.
+type publication struct {
+	namespace string
+	kind      Kind
+	full      bool
+}
+
+// Counted notes how many of a kind a namespace has. Of the nil Notices, nobody sees any.
+func (n *Notices) Counted(namespace string, kind Kind, count int, instant time.Time) {
+	if n == nil {
+		return
+	}
+	limit := n.Limits.Allowed(namespace, kind)
+	if notice := (Notice{namespace, kind, count, limit, count >= limit}); isNear(count, limit) && n.isNew(notice, instant) {
+		n.Publish(notice)
+	}
+}
+
+// isNear begins at three quarters.
+func isNear(count, limit int) bool { return 4*count >= 3*limit }
+
+// isNew reports whether a notice was not published for long, and takes it for published.
+func (n *Notices) isNew(notice Notice, instant time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.published, func(_ publication, published time.Time) bool { return instant.Sub(published) >= quiet })
+	p := publication{notice.Namespace, notice.Kind, notice.Full}
+	if _, found := n.published[p]; found {
+		return false
+	}
+	if n.published == nil {
+		n.published = map[publication]time.Time{}
+	}
+	n.published[p] = instant
+	return true
+}
