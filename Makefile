@@ -171,7 +171,7 @@ test-rights: servers ## Try the rights of nodes, and kube-proxy with them, on AP
 	./test/kit/servers/rights.sh
 
 .PHONY: test-policies
-test-policies: servers ## Ask the policies that keep Linux workloads on Linux on API servers 1.30.14, 1.34.4, 1.36.3 and 1.37.2, some of which it builds once
+test-policies: servers ## Ask the policies that keep Linux workloads on Linux, and that bound sizes, on API servers 1.30.14, 1.34.4, 1.36.3 and 1.37.2, some of which it builds once
 	./test/suites/linux/policies.sh
 
 .PHONY: fuzz

@@ -99,7 +99,7 @@ func (k *Keeper) wanted(yield func(reads.Object, *reads.Turn) bool) {
 			if !yield(reads.Object{NamespacedName: name}, &s.Turn) {
 				return
 			}
-		case len(s.users) == 0 && !k.IsReading(name.Namespace):
+		case len(s.users) == 0 && !k.IsReading(reads.Object{NamespacedName: name}):
 			delete(k.secrets, name)
 		}
 	}

@@ -97,6 +97,7 @@ func (k *Keeper) note(o object, machine types.NamespacedName) (client.Object, er
 
 // Start reads until ctx ends.
 func (k *Keeper) Start(ctx context.Context) error {
+	k.Askers = k.askersOf
 	k.Run(ctx, k.next, k.look)
 	return nil
 }
@@ -112,12 +113,23 @@ func (k *Keeper) next() (object, time.Duration) {
 func (k *Keeper) wanted(yield func(object, *reads.Turn) bool) {
 	for o, r := range k.readings {
 		r.dropIf(func(_ types.NamespacedName, asked time.Time) bool { return k.Now().Sub(asked) > keep })
-		if len(r.asked) == 0 && !k.IsReading(o.Namespace) {
+		if len(r.asked) == 0 && !k.IsReading(o) {
 			delete(k.readings, o)
 		} else if !yield(o, &r.Turn) {
 			return
 		}
 	}
+}
+
+// askersOf are the namespaces of the machines that ask for an object.
+func (k *Keeper) askersOf(o object) []string {
+	var namespaces []string
+	for machine := range k.readings[o].asked {
+		if !slices.Contains(namespaces, machine.Namespace) {
+			namespaces = append(namespaces, machine.Namespace)
+		}
+	}
+	return namespaces
 }
 
 // look reads an object, and wakes the machines if it is another than before.

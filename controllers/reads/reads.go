@@ -2,9 +2,9 @@
 //
 //   - An object is read at once when it is first wanted, and then every 10 seconds. All reads of a Reader together are at most
 //     5 a second, however many objects there are.
-//   - Namespaces take turns, so that none keeps the others waiting by naming many objects. So do objects that were never read,
-//     for which a machine waits, and the others. One object of a namespace is read at a time: those that are not answered keep no
-//     other namespace waiting.
+//   - The namespaces that want objects take turns, so that none keeps the others waiting by naming many. So do objects that were
+//     never read, for which a machine waits, and the others. One object is read at a time for a namespace: those that are not
+//     answered keep no other namespace waiting.
 //   - The machines that a change concerns are woken at the pace of internal/wake, each up to ten times without a wait: what a
 //     machine needs is read in several steps.
 package reads
@@ -51,6 +51,9 @@ type Reader struct {
 	Interval, Pace time.Duration
 	// Clock is the time; nil is that of the computer.
 	Clock func() time.Time
+	// Askers are the namespaces for which an object is read, whose turn it then is; nil is the object's own. Where users may name
+	// objects of any namespace, those of others must not wait for what they name there.
+	Askers func(Object) []string
 
 	pacer wake.Pacer
 	init  sync.Once
@@ -61,24 +64,25 @@ type Reader struct {
 	first    bool
 	// turns is when it was a namespace's turn.
 	turns map[string]time.Time
-	// reading has the namespaces of which an object is being read.
+	// asker is the namespace for which an object was chosen last, and reading has those of the objects that are being read.
+	asker   string
 	reading sync.Map
 }
 
-// Run reads one object of a namespace after the other, each when it is its turn, until ctx ends. The keeper's next calls Next
-// with its lock.
+// Run reads one object after the other for each namespace, when it is its turn, until ctx ends. The keeper's next calls Next with
+// its lock.
 func (r *Reader) Run(ctx context.Context, next func() (Object, time.Duration), read func(context.Context, Object)) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for ctx.Err() == nil {
 		object, wait := next()
 		if wait == 0 {
-			r.reading.Store(object.Namespace, true)
+			r.reading.Store(object, r.asker)
 			running.Go(func() {
 				limited, cancel := context.WithTimeout(ctx, patience)
 				defer cancel()
 				read(limited, object)
-				r.reading.Delete(object.Namespace)
+				r.reading.Delete(object)
 				r.Stir()
 			})
 		}
@@ -90,10 +94,19 @@ func (r *Reader) Run(ctx context.Context, next func() (Object, time.Duration), r
 	}
 }
 
-// IsReading reports whether an object of a namespace is being read. The keeper MUST NOT forget any of these then.
-func (r *Reader) IsReading(namespace string) bool {
-	_, found := r.reading.Load(namespace)
+// IsReading reports whether an object is being read. The keeper MUST NOT forget it then.
+func (r *Reader) IsReading(o Object) bool {
+	_, found := r.reading.Load(o)
 	return found
+}
+
+// isBusy reports whether an object is being read for a namespace.
+func (r *Reader) isBusy(asker string) (busy bool) {
+	r.reading.Range(func(_, namespace any) bool {
+		busy = namespace == asker
+		return !busy
+	})
+	return busy
 }
 
 // Next is the object of those that are wanted that is read now; or how long there is nothing to do.
@@ -111,16 +124,17 @@ func (r *Reader) Next(wanted iter.Seq2[Object, *Turn]) (Object, time.Duration) {
 	if chosen == nil {
 		return Object{}, wait
 	}
-	r.lastRead, r.first = now, chosen == first
-	r.turns[chosen.Namespace] = now
+	r.lastRead, r.first, r.asker = now, chosen == first, chosen.asker
+	r.turns[chosen.asker] = now
 	*chosen.turn = Turn{Due: now.Add(cmp.Or(r.Interval, Interval)), Repeat: true}
 	return chosen.Object, 0
 }
 
-// candidate is an object that is to be read, and when it was its namespace's turn.
+// candidate is an object that is to be read for a namespace, and when it was that namespace's turn.
 type candidate struct {
 	Object
 	turn     *Turn
+	asker    string
 	lastTurn time.Time
 }
 
@@ -137,24 +151,33 @@ func (r *Reader) due(now time.Time, wanted iter.Seq2[Object, *Turn]) (first, rep
 	wait = cmp.Or(r.Interval, Interval)
 	turns := map[string]time.Time{}
 	for object, turn := range wanted {
-		c := &candidate{object, turn, r.turns[object.Namespace]}
-		turns[object.Namespace] = c.lastTurn
-		if r.IsReading(object.Namespace) {
+		if r.IsReading(object) {
 			continue
 		}
 		best := &first
 		if turn.Repeat {
 			best = &repeat
 		}
-		switch rest := turn.Due.Sub(now); {
-		case rest > 0:
+		rest := turn.Due.Sub(now)
+		if rest > 0 {
 			wait = min(wait, rest)
-		case c.precedes(*best):
-			*best = c
+		}
+		for _, asker := range r.askers(object) {
+			c := &candidate{object, turn, asker, r.turns[asker]}
+			if turns[asker] = c.lastTurn; rest <= 0 && !r.isBusy(asker) && c.precedes(*best) {
+				*best = c
+			}
 		}
 	}
 	r.turns = turns
 	return first, repeat, wait
+}
+
+func (r *Reader) askers(o Object) []string {
+	if r.Askers == nil {
+		return []string{o.Namespace}
+	}
+	return r.Askers(o)
 }
 
 // Stir has the next object chosen anew.

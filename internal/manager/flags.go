@@ -228,6 +228,7 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 			SyncPeriod:       &f.syncPeriod,
 			DefaultTransform: caches.Keep,
 			ByObject:         owner.Cached(),
+			NewInformer:      caches.NewInformer,
 		},
 		NewClient: caches.NewClient,
 		// Secrets are never cached: our roles allow only get by name, and that is all we need.

@@ -175,6 +175,31 @@ func TestLimit(t *testing.T) {
 	expect.Says(t, "one too many", err, "already use 17 cloud accounts")
 }
 
+// TestPassedOn: accounts that one namespace opens and another one goes on to use count for that one, which gets no more by it
+// than it may have. A third namespace keeps the one that it uses.
+func TestPassedOn(t *testing.T) {
+	s := newStage(t)
+	for round := range 3 {
+		name := func(i int) string { return fmt.Sprint(round, "-", i) }
+		for i := range defaultLimit {
+			s.get("opener", name(i), name(i))
+			s.get("heir", name(i), name(i))
+		}
+		s.get("third", name(0), name(0))
+		for i := range defaultLimit {
+			s.gone("opener", name(i))
+		}
+		expect.Same(t, "accounts", defaultLimit+round, s.accounts())
+		wait.Until(t, "the accounts to be closed", func() (any, bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.closing, len(s.closing) == 0
+		})
+	}
+	_, err := s.Get(fake.Provider{World: s.world}, key("heir", "more"), password("more"))
+	cloudtest.WantError(t, err, cloud.Exhausted, infrav1.TooManyAccountsReason)
+}
+
 // slow is a cloud whose session does not end before it may.
 type slow struct {
 	cloud.Cloud

@@ -205,6 +205,10 @@ func (r *Register) release(holder secretOf) {
 		delete(r.open, a.id)
 		r.closing[a.opener]++
 		a.stop()
+	} else if heir := a.first(); r.countOf(heir.secret.Namespace) > r.Limits.Allowed(heir.secret.Namespace, tenants.Accounts) {
+		// An account that counts for another namespace from now on must have room there: else two namespaces pass accounts on, and
+		// one of them has any number.
+		r.release(heir)
 	}
 	r.noteRoom(namespace)
 }

@@ -216,7 +216,7 @@ func (p *Process) manager(n *Namespace, name string, o Options) (ctrl.Manager, e
 		Logger:         p.logs.Logger(),
 		Metrics:        server.Options{BindAddress: "0"},
 		Cache: cache.Options{
-			DefaultNamespaces: watched, DefaultTransform: caches.Keep, ByObject: owner.Cached(),
+			DefaultNamespaces: watched, DefaultTransform: caches.Keep, ByObject: owner.Cached(), NewInformer: caches.NewInformer,
 		},
 		NewClient: caches.NewClient,
 		Client: client.Options{

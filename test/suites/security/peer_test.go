@@ -15,6 +15,7 @@ type peer struct {
 	*httptest.Server
 	mu          sync.Mutex
 	connections int
+	closed      int
 	heard       []string
 }
 
@@ -34,8 +35,11 @@ func newPeer(t *testing.T, secure bool, answer http.HandlerFunc) *peer {
 	p.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if state == http.StateNew {
+		switch state {
+		case http.StateNew:
 			p.connections++
+		case http.StateClosed, http.StateHijacked:
+			p.closed++
 		}
 	}
 	p.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
@@ -66,6 +70,13 @@ func (p *peer) all() (connections int, heard []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.connections, append([]string(nil), p.heard...)
+}
+
+// open is how many connections there are.
+func (p *peer) open() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.connections - p.closed
 }
 
 // silent fails the test if anything was heard.
