@@ -190,7 +190,7 @@ var servers = regexp.MustCompile(`^[][0-9A-Za-z.:-]{1,253}$`)
 // aboutAccount are the reasons of an account, not of a VM: the message must say which account.
 var aboutAccount = map[string]bool{
 	infrav1.CredentialsMissingReason: true, infrav1.CredentialsRejectedReason: true, infrav1.CloudUnreachableReason: true,
-	infrav1.TooManyAccountsReason: true, infrav1.CloudThrottledReason: true,
+	infrav1.TooManyAccountsReason: true, infrav1.TooManyPlacesReason: true, infrav1.CloudThrottledReason: true,
 }
 
 // ofCloud turns the error of a cloud into a stop, which names the account if it is about that.

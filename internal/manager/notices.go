@@ -17,6 +17,8 @@ type counted struct{ name, effect string }
 var kinds = map[tenants.Kind]counted{
 	tenants.Accounts:   {"accounts at clouds", "machines that need one more get no VM"},
 	tenants.Identities: {"AzureClusterIdentities", "machines that name one more get no VM"},
+	tenants.Groups:     {"resource groups in an account at Azure", "machines in one more get no VM"},
+	tenants.Locations:  {"locations in an account at Azure", "machines in one more get no VM"},
 	tenants.Clusters: {
 		"connections to workload clusters", "one of them is closed whenever another cluster is reached, which takes time and calls",
 	},

@@ -94,6 +94,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 	if provider.Manager, err = managementCluster(ctx, mgr.GetAPIReader()); err != nil {
 		return err
 	}
+	provider.Bounds, provider.Limits, provider.Notices = azure.NewBounds(clusters.Bytes), clusters.Limits, clusters.Notices
 	changed := &wake.Pacer{Namespace: flags.namespace}
 	register := &accounts.Register{Changed: changed.Wake, Limits: clusters.Limits, Notices: clusters.Notices}
 	recorder := mgr.GetEventRecorder("windowsmachine")

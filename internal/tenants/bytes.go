@@ -12,8 +12,8 @@ const (
 	bytesOfPlace = 512
 )
 
-// Bytes counts the bytes that are kept of what workload clusters send, by the namespace of their Clusters. A nil one has room for
-// everything.
+// Bytes counts the bytes that are kept of what workload clusters and clouds send, by the namespace of the Clusters and machines. A
+// nil one has room for everything.
 type Bytes struct {
 	Limits Limits
 
@@ -24,30 +24,58 @@ type Bytes struct {
 // Swap counts what is kept next in place of what was kept previously, or returns false if the namespace has no room for it. What
 // was kept previously MUST go in any case: it counts no more.
 func (b *Bytes) Swap(namespace string, previous, next int) (fits bool) {
-	if b == nil {
+	b.Give(namespace, previous)
+	return b.Take(namespace, next, 0)
+}
+
+// Take counts more, or returns false if the namespace has no room for it. What it is to replace is given back afterwards, and does
+// not count here.
+func (b *Bytes) Take(namespace string, bytes, replaced int) (fits bool) {
+	if b == nil || bytes == 0 {
 		return true
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sum := b.kept[namespace] - previous
-	if fits = sum+next <= b.Limits.Allowed(namespace, Clusters)*bytesOfCluster; fits {
-		sum += next
+	if b.kept[namespace]+bytes > b.Most(namespace)+replaced {
+		return false
 	}
 	if b.kept == nil {
 		b.kept = map[string]int{}
 	}
-	if b.kept[namespace] = sum; sum == 0 {
+	b.kept[namespace] += bytes
+	return true
+}
+
+// Give counts less.
+func (b *Bytes) Give(namespace string, bytes int) {
+	if b == nil || bytes == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept[namespace] -= bytes; b.kept[namespace] <= 0 {
 		delete(b.kept, namespace)
 	}
-	return fits
+}
+
+// Most is how many bytes may be kept for a namespace.
+func (b *Bytes) Most(namespace string) int {
+	return b.Limits.Allowed(namespace, Clusters) * bytesOfCluster
+}
+
+// Kept is how many bytes are kept for a namespace.
+func (b *Bytes) Kept(namespace string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.kept[namespace]
 }
 
 // Fitting returns the first of the items for which a namespace has room, and their bytes, in place of what was kept previously.
 func Fitting[T any](b *Bytes, namespace string, previous int, items []T) (fitting []T, bytes int) {
-	b.Swap(namespace, previous, 0)
+	b.Give(namespace, previous)
 	for i, item := range items {
 		size := SizeOf(item) + bytesOfPlace
-		if !b.Swap(namespace, 0, size) {
+		if !b.Take(namespace, size, 0) {
 			return items[:i], bytes
 		}
 		bytes += size

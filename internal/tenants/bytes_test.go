@@ -12,6 +12,9 @@ func TestSwap(t *testing.T) {
 	b := &Bytes{Limits: Limits{"large": {Clusters: 640}}}
 	expect.Same(t, "all of it", true, b.Swap("a", 0, most))
 	expect.Same(t, "a byte more", false, b.Swap("a", 0, 1))
+	expect.Same(t, "a byte before another goes", true, b.Take("a", 1, 1))
+	b.Give("a", 1)
+	expect.Same(t, "bytes", most, b.Kept("a"))
 	expect.Same(t, "as much as before", true, b.Swap("a", most, most))
 	expect.Same(t, "another namespace", true, b.Swap("b", 0, 1))
 	expect.Same(t, "more than before", false, b.Swap("a", 10, 11))

@@ -26,10 +26,14 @@ const (
 	Identities Kind = "identities"
 	// Guests are the workload clusters whose guests' reports are read at the same time.
 	Guests Kind = "guests"
+	// Groups are the resource groups of one account that its machines name.
+	Groups Kind = "groups"
+	// Locations are those of one account that its machines name.
+	Locations Kind = "locations"
 )
 
 // shipped is what a namespace may have where nothing is lifted, and highest what it may be lifted to.
-var shipped = map[Kind]int{Accounts: 16, Clusters: 64, Identities: 16, Guests: 64}
+var shipped = map[Kind]int{Accounts: 16, Clusters: 64, Identities: 16, Guests: 64, Groups: 64, Locations: 64}
 
 const highest = 10_000
 

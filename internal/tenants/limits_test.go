@@ -24,7 +24,7 @@ func TestParseRefuses(t *testing.T) {
 	const namespace = "does not begin with the name of a namespace and a colon; write it as team:accounts=64"
 	for entry, want := range map[string]string{
 		"": namespace, "team": namespace, "accounts=3": namespace, "*:accounts=3": namespace, "Team:accounts=3": namespace,
-		"team:":                      `"" is not counted; use one of [accounts clusters guests identities]`,
+		"team:":                      `"" is not counted; use one of [accounts clusters groups guests identities locations]`,
 		"team:vms=3":                 `"vms" is not counted`,
 		"team:accounts":              "accounts= is not a number from 1 to 10000",
 		"team:accounts=0":            "accounts=0 is not a number from 1 to 10000",

@@ -39,6 +39,7 @@ var clocked = map[string][]string{
 		"test/suites/cost/stage_test.go await",
 		"test/suites/linux/keeper_figures_test.go watched",
 	},
+	"it measures all the time": {"internal/cloud/azure/manylists_test.go heapOf"},
 	"it bounds a hang alone": {
 		"internal/cloud/vsphere/calls_test.go driven", "internal/cloud/vsphere/tasks_test.go tasksDrive",
 		"internal/cloud/vsphere/unmarked_test.go wakesAlone",

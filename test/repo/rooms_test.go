@@ -52,14 +52,15 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/vsphere/places", "internal/cloud/vsphere/seen",
 	}},
 	{folder: "internal/cloud/vsphere/seen", may: []string{"api", "bootstrap/plan", "internal/cloud"}},
-	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud", "internal/metrics"}},
+	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud", "internal/metrics", "internal/tenants"}},
 	{folder: "internal/cloud/azure/calls", may: []string{
 		"api", "internal/breaker", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/fault",
 		"internal/cloud/azure/limiter", "internal/cloud/azure/login", "internal/cloud/azure/skus", "internal/metrics",
+		"internal/tenants", "internal/turns",
 	}},
 	{folder: "internal/cloud/azure/lists", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/belongings", "internal/cloud/azure/calls",
-		"internal/cloud/azure/fault", "internal/cloud/azure/next",
+		"internal/cloud/azure/fault", "internal/cloud/azure/next", "internal/tenants",
 	}},
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},

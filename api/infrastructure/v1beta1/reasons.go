@@ -185,6 +185,11 @@ const (
 	// Run: `kubectl get windowsmachines -o custom-columns=NAME:.metadata.name,SECRET:.spec.identityRef.name`
 	TooManyAccountsReason = "TooManyAccounts"
 
+	// TooManyPlacesReason: the namespace's machines use 64 resource groups or locations of a cloud account, its limit.
+	// Cause: a resource group for each machine.
+	// Run: `kubectl get windowsmachines -o custom-columns=NAME:.metadata.name,ID:.spec.providerID`
+	TooManyPlacesReason = "TooManyPlaces"
+
 	// CloudThrottledReason: the cloud limits calls.
 	// Cause: other users of the account.
 	// Run: `kubectl get windowsmachines -A`

@@ -21,6 +21,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // account is a principal in a cloud of Azure.
@@ -37,6 +38,8 @@ type account struct {
 	ticks         func() (<-chan time.Time, func())
 	opened        time.Time // requests of a process before us were sent until then
 	manager       types.UID // of the management cluster
+	limits        tenants.Limits
+	notices       *tenants.Notices
 }
 
 var (
@@ -120,6 +123,8 @@ func (a *account) Health() cloud.Health {
 // Close ends all connections for good.
 func (a *account) Close(context.Context) error {
 	a.calls.Close()
+	a.lists.Close()
+	a.sizes.close()
 	return nil
 }
 
@@ -136,7 +141,10 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	if err != nil {
 		return cloud.VM{}, err
 	}
-	p := a.begin(m, id)
+	p, err := a.begin(m, id, want)
+	if err != nil {
+		return cloud.VM{}, err
+	}
 	a.freshen(ctx, p.scope)
 	for range maxSteps {
 		survey := p.gather()

@@ -22,7 +22,9 @@ func bluePrincipal(through policy.Transporter) calls.Principal {
 
 // pursued is what an account does for a machine whose VM is, or will be, in the group blue.
 func pursued(a *account, m cloud.Machine) *pursuit {
-	return &pursuit{account: a, m: m, vm: blue.VM, scope: a.lists.Scope(blue.Group)}
+	p := &pursuit{account: a, m: m, vm: blue.VM, scope: a.lists.Scope(blue.Group)}
+	a.sizes.enter(p.region(), m.Key.Namespace, 1, blue.Noon, uncounted)
+	return p
 }
 
 // blueAccount is one at noon.

@@ -3,16 +3,20 @@ package azure
 import (
 	"cmp"
 	"context"
+	"maps"
 	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // capacityBlocks are the families and sizes for which Azure has no room, for all machines of the account. When a block expires,
@@ -181,6 +185,9 @@ const (
 // sizeCache has the sizes of a region, for all its machines.
 type sizeCache struct {
 	region region
+	// namespace is that of the machine which came first, and used is when the last one came; the caches' lock guards it.
+	namespace string
+	used      time.Time
 
 	mu        sync.Mutex
 	asking    bool
@@ -188,27 +195,75 @@ type sizeCache struct {
 	began     time.Time  // when that was asked for
 	notBefore time.Time
 	failure   *cloud.Error // why the last list could not be had
+	kept      int          // bytes of the sizes
+	gone      bool         // the account keeps it no more
 }
 
 // sizeCaches are those of an account.
 type sizeCaches struct {
+	kept    *tenants.Bytes
 	mu      sync.Mutex
 	regions map[region]*sizeCache
 }
 
-// cache is that of a region; nil without one.
-func (l *sizeCaches) cache(r region) *sizeCache {
+// enter adds the cache of a region for a machine of a namespace, which may have so many; false if that has them already. A region
+// that no machine names any more makes room. How many it has is counted when that grows.
+func (l *sizeCaches) enter(r region, namespace string, allowed int, instant time.Time, counted func(int)) bool {
 	if r.subscription == "" || r.location == "" {
-		return nil
+		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.regions[r] == nil && l.count(namespace) >= allowed {
+		l.forget(func(s *sizeCache) bool { return s.namespace == namespace && instant.Sub(s.used) >= lists.UsedFor })
+		if l.count(namespace) >= allowed {
+			return false
+		}
+	}
 	if l.regions == nil {
 		l.regions = map[region]*sizeCache{}
 	}
 	if l.regions[r] == nil {
-		l.regions[r] = &sizeCache{region: r}
+		l.regions[r] = &sizeCache{region: r, namespace: namespace}
+		counted(l.count(namespace))
 	}
+	l.regions[r].used = instant
+	return true
+}
+
+func (l *sizeCaches) count(namespace string) (count int) {
+	for _, s := range l.regions {
+		if s.namespace == namespace {
+			count++
+		}
+	}
+	return count
+}
+
+// forget forgets regions, and gives back what is kept of them.
+func (l *sizeCaches) forget(left func(*sizeCache) bool) {
+	maps.DeleteFunc(l.regions, func(_ region, s *sizeCache) bool {
+		if !left(s) {
+			return false
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.gone = true
+		s.hold(nil, 0, l.kept)
+		return true
+	})
+}
+
+func (l *sizeCaches) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget(func(*sizeCache) bool { return true })
+}
+
+// cache is that of a region; nil if no machine has entered it.
+func (l *sizeCaches) cache(r region) *sizeCache {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.regions[r]
 }
 
@@ -256,7 +311,9 @@ func (a *account) listSizes(ctx context.Context, s *sizeCache) error {
 		return nil
 	}
 	began := a.now()
-	listed, answer := a.calls.ListSKUs(ctx, s.region.subscription, s.region.location)
+	listed, answer := a.calls.ListSKUs(ctx, s.region.subscription, s.region.location, calls.Keeper[skus.Listed]{
+		Namespace: s.namespace, Replaced: s.bytes(), Keep: skus.Keep(s.region.location),
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking = false
@@ -265,6 +322,24 @@ func (a *account) listSizes(ctx context.Context, s *sizeCache) error {
 		s.notBefore = a.now().Add(max(s.failure.After, sizesAgain))
 		return nil
 	}
-	s.sizes, s.began, s.failure = skus.Read(listed, s.region.location), began, nil
+	s.hold(skus.Read(listed, s.region.location), answer.Kept, a.sizes.kept)
+	s.began, s.failure = began, nil
 	return nil
+}
+
+// bytes are those of the sizes that are kept.
+func (s *sizeCache) bytes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept
+}
+
+// hold keeps other sizes, for which room was taken.
+func (s *sizeCache) hold(sizes skus.Sizes, bytes int, in *tenants.Bytes) {
+	in.Give(s.namespace, s.kept)
+	s.sizes, s.kept = sizes, bytes
+	if s.gone {
+		in.Give(s.namespace, bytes)
+		s.sizes, s.kept = nil, 0
+	}
 }

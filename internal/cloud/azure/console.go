@@ -9,6 +9,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
 
 // What is taken of a boot log.
@@ -26,7 +27,11 @@ func (a *account) LastWords(ctx context.Context, m cloud.Machine) ([]string, err
 		m.Spec.Azure.BootDiagnostics.Type == infrav1.AzureBootDisabled {
 		return nil, nil
 	}
-	if s := a.begin(m, id).gather(); s.Seen == nil || s.Seen.Owner != cloud.Ours {
+	p, err := a.begin(m, id, next.Report)
+	if err != nil {
+		return nil, err
+	}
+	if s := p.gather(); s.Seen == nil || s.Seen.Owner != cloud.Ours {
 		return nil, nil
 	}
 	address, signed := a.calls.SignBootLog(ctx, id)

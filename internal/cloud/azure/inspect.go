@@ -104,7 +104,7 @@ func (a inspector) call(path, version string, query url.Values) calls.Call {
 	}
 	return calls.Call{
 		Method: http.MethodGet, Path: path, Version: version, Query: query, Class: limiter.ListNetwork, Subscription: subscription,
-		Asker: path,
+		Asker: path, Large: true,
 	}
 }
 
@@ -115,7 +115,7 @@ func (a inspector) Get(ctx context.Context, path, version string, value any) ins
 
 // List is part of inspect.Azure.
 func (a inspector) List(ctx context.Context, path, version string, query url.Values) ([]json.RawMessage, inspect.Answer) {
-	items, answer := calls.Pages[json.RawMessage](ctx, a.calls, a.call(path, version, query))
+	items, answer := calls.Pages(ctx, a.calls, a.call(path, version, query), calls.Keeper[json.RawMessage]{})
 	return items, answerOf(answer)
 }
 

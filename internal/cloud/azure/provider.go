@@ -39,6 +39,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // Provider is Azure.
@@ -54,6 +55,11 @@ type Provider struct {
 	// ones.
 	Now   func() time.Time
 	Ticks func() (<-chan time.Time, func())
+	// Bounds are those of the lists of all accounts, which are those of each account without them. Limits are how many groups and
+	// locations a namespace may have in an account, and Notices get how many it has.
+	Bounds  *Bounds
+	Limits  tenants.Limits
+	Notices *tenants.Notices
 
 	loans placement.Loans // who may use the others that the manager proves by itself
 	grant cloud.Grant
@@ -61,6 +67,12 @@ type Provider struct {
 }
 
 var _ cloud.Provider = Provider{}
+
+// Bounds are those of the lists of all accounts of a process.
+type Bounds = calls.Bounds
+
+// NewBounds returns them, with the count of what is kept.
+func NewBounds(kept *tenants.Bytes) *Bounds { return calls.NewBounds(kept) }
 
 // Name is that of the part of a spec that is for it.
 func (Provider) Name() string { return infrav1.CloudAzure }
@@ -171,7 +183,10 @@ func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.manager = p.Manager
+	a.manager, a.limits, a.notices = p.Manager, p.Limits, p.Notices
+	if p.Bounds != nil {
+		a.bound(p.Bounds)
+	}
 	if p.Ticks != nil {
 		a.ticks = p.Ticks
 	}
@@ -184,7 +199,14 @@ func open(principal calls.Principal, now func() time.Time) (*account, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &account{calls: c, now: now, ticks: everySecond, opened: now()}, nil
+	a := &account{calls: c, now: now, ticks: everySecond, opened: now()}
+	a.bound(c.Bounds)
+	return a, nil
+}
+
+// bound has the lists of the account count among those of others.
+func (a *account) bound(bounds *calls.Bounds) {
+	a.calls.Bounds, a.lists.Kept, a.sizes.kept = bounds, bounds.Kept, bounds.Kept
 }
 
 // homeOf is the ID of a machine's VM, whose providerID was read before.

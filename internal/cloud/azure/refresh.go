@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -22,7 +23,9 @@ func (a *account) listVMs(ctx context.Context, s *lists.Scope) ([]cloud.Key, err
 		return nil, cloud.LaterIn(time.Second, "waiting for Azure's list of VMs")
 	}
 	began := a.now()
-	vms, answer := a.calls.ListVMs(ctx, s.Group)
+	vms, answer := a.calls.ListVMs(ctx, s.Group, calls.Keeper[calls.VM]{
+		Namespace: s.Namespace, Replaced: s.Held(lists.VMs), Keep: s.KeepVM,
+	})
 	if answer.Effect() == fault.GroupGone {
 		a.missGroup(ctx, s, began)
 	}
@@ -38,7 +41,7 @@ func (a *account) missGroup(ctx context.Context, s *lists.Scope, now time.Time) 
 
 // answers reports whether Azure lets us in and knows the subscription.
 func (a *account) answers(ctx context.Context, p *lists.Powers, now time.Time) bool {
-	return p.Fresh(now) || a.calls.Knows(ctx, p.Subscription)
+	return p.Fresh(now) || a.calls.Knows(ctx, p.Subscription, p.Namespace)
 }
 
 // keysOf are the keys of the machine that a VM was made for, and of the machine that is known to have it: its tags may have
@@ -55,25 +58,39 @@ func (a *account) keysOf(r lists.Record) (keys []cloud.Key) {
 
 // listAddresses lists the addresses of a scope's adapters, and returns the keys of the machines that got others.
 func (a *account) listAddresses(ctx context.Context, s *lists.Scope) ([]cloud.Key, error) {
-	adapters, answer := a.calls.ListResources(ctx, s.Group, arm.AdapterType)
+	adapters, answer := a.listResources(ctx, s, arm.AdapterType, lists.Addresses)
 	s.NoteRefusal(lists.AdapterList, answer)
 	if answer.Verdict != nil {
 		return nil, answer.Err()
 	}
+	defer s.HoldAddresses(answer.Kept)
 	return s.TakeAddresses(adapters, a.keysOf), nil
+}
+
+// listResources lists adapters, disks or public IPs of a scope, for one of its lists.
+func (a *account) listResources(
+	ctx context.Context, s *lists.Scope, kind string, list lists.List,
+) ([]calls.Resource, calls.Answer) {
+	return a.calls.ListResources(ctx, s.Group, kind, calls.Keeper[calls.Resource]{
+		Namespace: s.Namespace, Replaced: s.Held(list), Keep: lists.KeepResource,
+	})
 }
 
 // listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed.
 func (a *account) listPowers(ctx context.Context, p *lists.Powers) ([]cloud.Key, error) {
 	p.Begin(a.now())
-	vms, answer := a.calls.ListStatus(ctx, p.Subscription)
+	names := sync.OnceValue(a.ledger.names)
+	vms, answer := a.calls.ListStatus(ctx, p.Subscription, calls.Keeper[calls.VM]{
+		Namespace: p.Namespace, Replaced: p.Held(), Keep: a.lists.KeepPower(names),
+	})
 	if answer.Verdict != nil {
 		if answer.Verdict.Lacks != "" {
 			p.Refuse(answer.Verdict.Error)
 		}
 		return nil, answer.Err()
 	}
-	changed := p.Take(vms, answer.Began, a.now(), a.ledger.names())
+	changed := p.Take(vms, answer.Began, a.now(), names())
+	p.Hold(answer.Kept)
 	return a.lists.Changed(p, changed, a.keysOf), nil
 }
 
@@ -85,13 +102,13 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 		if *dst != nil {
 			return true
 		}
-		items, answer := a.calls.ListResources(ctx, s.Group, kind)
+		items, answer := a.listResources(ctx, s, kind, lists.Remnants)
 		s.NoteRefusal(name, answer)
-		if cloud.IsLater(answer.Err()) {
+		if err = answer.Err(); cloud.IsLater(err) {
 			s.KeepSweep(sweep)
+			return false
 		}
-		err = answer.Err()
-		*dst = append([]calls.Resource{}, items...)
+		*dst, sweep.Kept = append([]calls.Resource{}, items...), sweep.Kept+answer.Kept
 		return err == nil
 	}
 	fresh := sweep.Adapters == nil
@@ -100,8 +117,12 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 	}
 	if fresh {
 		keys = s.TakeAddresses(sweep.Adapters, a.keysOf)
+		s.HoldAddresses(0) // they count with the adapters
 	}
 	if !read(lists.DiskList, arm.DiskType, &sweep.Disks) {
+		if !cloud.IsLater(err) {
+			s.DropSweep(sweep)
+		}
 		return keys, err
 	}
 	if s.HasPublic(sweep.Adapters) {

@@ -26,11 +26,6 @@ type pursuit struct {
 	scope *lists.Scope
 }
 
-// begin begins with what counts of the machine at this account's server.
-func (a *account) begin(m cloud.Machine, vm arm.ID) *pursuit {
-	return &pursuit{account: a, m: a.atServer(m), vm: vm, scope: a.lists.Scope(vm.Parent())}
-}
-
 func (p *pursuit) recall() work { return p.ledger.recall(p.m) }
 
 func (p *pursuit) note(change func(*work)) { p.ledger.note(p.m, p.now(), change) }

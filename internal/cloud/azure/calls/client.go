@@ -6,6 +6,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -28,6 +29,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // The api-versions of our calls. A cloud may have another one for compute.
@@ -41,7 +43,9 @@ const (
 
 const (
 	callTimeout = 30 * time.Second
-	maxAnswer   = 16 << 20 // a page of a list is far below
+	maxPage     = 16 << 20 // a page of a list is far below
+	// maxAnswer is what an answer about one thing may have. A hundred workers may wait for one each.
+	maxAnswer = 1 << 20
 )
 
 // Principal is who calls Azure, and where.
@@ -69,6 +73,8 @@ type Client struct {
 	Limit     *limiter.Limiter
 	now       func() time.Time
 	Timeout   time.Duration // of a call
+	// Bounds are those of all accounts, which New makes for this one alone.
+	Bounds *Bounds
 
 	circuit    *circuit
 	unfinished unfinished
@@ -86,7 +92,7 @@ func New(principal Principal, now func() time.Time) (*Client, error) {
 	endpoint := strings.TrimSuffix(principal.Cloud.Services[azcloud.ResourceManager].Endpoint, "/")
 	return &Client{
 		Principal: principal, Endpoint: endpoint, pipe: pipe, Limit: &limiter.Limiter{Now: now}, now: now, Timeout: callTimeout,
-		circuit: newCircuit(now),
+		circuit: newCircuit(now), Bounds: NewBounds(&tenants.Bytes{}),
 	}, nil
 }
 
@@ -99,6 +105,10 @@ type Call struct {
 	ByID                  bool                               // a look at one resource, or its deletion
 	Class                 limiter.Class
 	Subscription, Asker   string
+	Large                 bool // the answer may be as large as a page
+	Unread                bool // only the status of an answer counts
+
+	place *place // of a page
 }
 
 // Answer is what came back: a status and a body, or a verdict on why there is none.
@@ -110,8 +120,10 @@ type Answer struct {
 	Lost bool
 	// Unsent is why there was no body to send, as it is.
 	Unsent error
-	// Began is when the first page of a list was asked for.
+	// Began is when the first page of a list was asked for, and Kept is how many bytes were taken for what is kept of it. Who drops
+	// that gives them back.
 	Began time.Time
+	Kept  int
 }
 
 // Err is why there is no answer; nil if there is one.
@@ -156,6 +168,9 @@ func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 	began := time.Now()
 	got, err := c.exchange(ctx, q, content)
 	defer func() { metrics.Call(infrav1.CloudAzure, methodOf(q.Class, err), outcome(ctx, a), time.Since(began)) }()
+	if waits, ok := errors.AsType[*cloud.Error](err); ok && waits.Kind == cloud.Later {
+		return failed(waits)
+	}
 	if err != nil {
 		return c.unanswered(err)
 	}
@@ -184,6 +199,8 @@ type received struct {
 }
 
 func (c *Client) exchange(ctx context.Context, q Call, content any) (got received, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	request, err := runtime.NewRequest(ctx, q.Method, c.address(q))
 	if err != nil {
 		return got, err
@@ -203,11 +220,36 @@ func (c *Client) exchange(ctx context.Context, q Call, content any) (got receive
 		return got, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	if err == nil && len(body) > maxAnswer {
-		err = errors.New("the answer is larger than any of Azure's")
+	if q.place != nil {
+		if err := q.place.enter(ctx, c.Timeout/2); err != nil {
+			return got, err
+		}
+		defer time.AfterFunc(pageTime, cancel).Stop()
 	}
+	body, err := q.read(response)
 	return received{response.StatusCode, response.Header, body}, err
+}
+
+// read reads an answer to its end, if it is not too large.
+func (q Call) read(answer *http.Response) ([]byte, error) {
+	limit := maxAnswer
+	if q.Large || q.Unread || q.place != nil {
+		limit = maxPage
+	}
+	body := io.LimitReader(answer.Body, int64(limit)+1)
+	if q.Unread && answer.StatusCode < http.StatusMultipleChoices {
+		n, err := io.Copy(io.Discard, body)
+		return nil, cmp.Or(err, tooLarge(int(n), limit))
+	}
+	content, err := io.ReadAll(body)
+	return content, cmp.Or(err, tooLarge(len(content), limit))
+}
+
+func tooLarge(bytes, limit int) error {
+	if bytes > limit {
+		return errLarge
+	}
+	return nil
 }
 
 func (c *Client) address(q Call) string {
@@ -244,6 +286,7 @@ func (c *Client) Health() cloud.Health {
 // Close ends all connections, for good.
 func (c *Client) Close() {
 	c.circuit.close()
+	c.unfinished.giveUp()
 	if idle, ok := c.Principal.Transport.(interface{ CloseIdleConnections() }); ok {
 		idle.CloseIdleConnections()
 	}
@@ -254,7 +297,7 @@ const noToken = "Login"
 
 // methodOf is the label of a call: the class in which Azure counts it, too.
 func methodOf(class limiter.Class, err error) string {
-	if _, refused := errors.AsType[*cloud.Error](err); refused {
+	if refused, ok := errors.AsType[*cloud.Error](err); ok && refused.Kind != cloud.Later {
 		return noToken
 	}
 	return string(class)

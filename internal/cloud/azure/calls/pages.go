@@ -3,8 +3,10 @@ package calls
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
 	"sync"
 	"time"
@@ -18,51 +20,102 @@ const (
 	maxPages = 4000
 	maxItems = 50_000
 	maxList  = 128 << 20
+	// maxItem is far more than an item of Azure's has, in bytes, and maxLink than the address of a page.
+	maxItem = 1 << 20
+	maxLink = 8 << 10
 	// begunFor is how long the pages of a list are kept whose next one has to wait.
 	begunFor = 5 * time.Minute
 )
 
-// errEndless ends a list whose pages go round in a circle, or are more than there can be.
-var errEndless = errors.New("a list of Azure's does not end")
+var (
+	// errEndless ends a list whose pages go round in a circle, or are more than there can be.
+	errEndless = errors.New("a list of Azure's does not end")
+	errLarge   = errors.New("a part of the answer is larger than any of Azure's")
+)
+
+// Keeper is who keeps what a list shows.
+type Keeper[T any] struct {
+	// Namespace is that of the machines which the list is for.
+	Namespace string
+	// Replaced is how many bytes are kept of the list before this one.
+	Replaced int
+	// Keep drops from an item what is not kept of it, and returns how many bytes are left; 0 if nothing is kept. Nil keeps all items
+	// whole, and does not count them.
+	Keep func(*T) int
+}
 
 // begun is a list of which some pages are there.
 type begun[T any] struct {
-	items []T
+	items []T // that are kept
+	keep  func(*T) bool
+	kept  int // bytes of the items
+	read  int // items, whether they are kept or not
 	pages int
 	bytes int
-	seen  map[string]bool // the pages that were asked for
-	query url.Values      // the next one
-	began time.Time       // when the first was asked for
+	seen  map[[sha256.Size]byte]bool // the pages that were asked for
+	query url.Values                 // the next one
+	began time.Time                  // when the first was asked for
 }
 
 // Pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to. If it has to
 // wait for its turn, the pages that are there are kept, and the next call for the list goes on from them: else a list that is
-// longer than our share of a bucket would never end.
-func Pages[T any](ctx context.Context, c *Client, q Call) ([]T, Answer) {
-	key := q.Path + "?" + q.Query.Encode()
-	list := resume[T](&c.unfinished, key, c.now())
-	if list == nil {
-		list = &begun[T]{seen: map[string]bool{}, query: q.Query, began: c.now()}
+// longer than our share of a bucket would never end. Of each page is kept what the caller wants before the next one is asked for.
+func Pages[T any](ctx context.Context, c *Client, q Call, keeper Keeper[T]) ([]T, Answer) {
+	end, refusal := c.Bounds.beginList(c.Principal.Chosen, keeper.Namespace)
+	if refusal != nil {
+		return nil, failed(refusal)
 	}
+	defer end()
+	key := keeper.Namespace + q.Path + "?" + q.Query.Encode()
+	list := resume[T](c, key)
+	if list == nil {
+		list = &begun[T]{query: q.Query, began: c.now()}
+	}
+	list.keep = func(item *T) bool { return keeps(c.Bounds, keeper, list, item) }
 	for {
 		q.Query = list.query
-		a := c.Send(ctx, q)
-		if cloud.IsLater(a.Err()) && list.pages > 0 {
-			c.unfinished.keep(key, list)
-		}
-		if a.Verdict != nil {
+		next, a := readPage(ctx, c, q, list, keeper.Namespace)
+		switch {
+		case cloud.IsLater(a.Err()) && list.pages > 0:
+			c.unfinished.keep(key, unfinishedList{list, list.began, func() { c.Bounds.Kept.Give(keeper.Namespace, list.kept) }})
 			return nil, a
-		}
-		next, err := list.take(a.Body, q.Query)
-		if err != nil {
-			return nil, c.unanswered(err)
-		}
-		if next == nil {
-			a.Began = list.began
+		case a.Verdict != nil:
+			c.Bounds.Kept.Give(keeper.Namespace, list.kept)
+			return nil, a
+		case next == nil:
+			a.Began, a.Kept = list.began, list.kept
 			return list.items, a
 		}
 		list.query = next
 	}
+}
+
+// keeps reports whether an item is kept: the caller wants it, and its namespace has room.
+func keeps[T any](bounds *Bounds, keeper Keeper[T], list *begun[T], item *T) bool {
+	if keeper.Keep == nil {
+		return true
+	}
+	bytes := keeper.Keep(item)
+	if bytes == 0 || !bounds.Kept.Take(keeper.Namespace, bytes, keeper.Replaced) {
+		return false
+	}
+	list.kept += bytes
+	return true
+}
+
+// readPage reads a page at its place, and returns how to ask for the next one; nil after the last.
+func readPage[T any](ctx context.Context, c *Client, q Call, list *begun[T], namespace string) (next url.Values, a Answer) {
+	q.place = c.Bounds.place(c.Principal.Chosen, namespace)
+	defer q.place.leave()
+	if a = c.Send(ctx, q); a.Verdict != nil {
+		return nil, a
+	}
+	next, err := list.take(a.Body, q.Query)
+	if err != nil {
+		return nil, c.unanswered(err)
+	}
+	a.Body = nil
+	return next, a
 }
 
 // take takes a page over, and returns how to ask for the next one; nil after the last.
@@ -71,28 +124,30 @@ func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
 		Value    items[T]
 		NextLink string
 	}
+	page.Value.list = b
 	if err := json.Unmarshal(body, &page); err != nil {
 		return nil, err
 	}
-	if len(b.items)+len(page.Value) > maxItems {
-		return nil, errEndless
-	}
-	b.items = append(b.items, page.Value...)
 	b.pages++
 	b.bytes += len(body)
-	b.seen[asked.Encode()] = true
+	if b.seen == nil {
+		b.seen = map[[sha256.Size]byte]bool{}
+	}
+	b.seen[digestOf(asked)] = true
 	next, err := url.Parse(page.NextLink)
 	if page.NextLink == "" || err != nil {
 		return nil, nil //nolint:nilerr // because what is no link leads nowhere
 	}
-	if b.pages >= maxPages || b.bytes > maxList || b.seen[next.Query().Encode()] {
+	if b.pages >= maxPages || b.bytes > maxList || b.seen[digestOf(next.Query())] || len(page.NextLink) > maxLink {
 		return nil, errEndless
 	}
 	return next.Query(), nil
 }
 
-// items are read one after the other: a megabyte of empty ones would take a hundred.
-type items[T any] []T
+func digestOf(query url.Values) [sha256.Size]byte { return sha256.Sum256([]byte(query.Encode())) }
+
+// items are read one after the other, into what is kept of the list: a megabyte of empty ones would take a hundred.
+type items[T any] struct{ list *begun[T] }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (i *items[T]) UnmarshalJSON(text []byte) error {
@@ -100,43 +155,83 @@ func (i *items[T]) UnmarshalJSON(text []byte) error {
 	if begin, err := decoder.Token(); begin != json.Delim('[') {
 		return err // null is no items
 	}
+	var raw json.RawMessage
 	for decoder.More() {
-		if len(*i) >= maxItems {
-			return errEndless
-		}
-		var item T
-		if err := decoder.Decode(&item); err != nil {
+		raw = raw[:0]
+		if err := decoder.Decode(&raw); err != nil {
 			return err
 		}
-		*i = append(*i, item)
+		if err := i.list.add(raw); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// unfinished are lists whose next page has to wait, by what was asked for; each is a *begun.
-type unfinished struct {
-	mu    sync.Mutex
-	lists map[string]any
+// add reads an item, and keeps it if it is wanted.
+func (b *begun[T]) add(raw json.RawMessage) error {
+	if b.read++; b.read > maxItems {
+		return errEndless
+	}
+	if len(raw) > maxItem {
+		return errLarge
+	}
+	var item T
+	if err := json.Unmarshal(raw, &item); err != nil {
+		return err
+	}
+	if b.keep == nil || b.keep(&item) {
+		b.items = append(b.items, item)
+	}
+	return nil
 }
 
-// resume gives the pages that are there of a list to the first caller.
-func resume[T any](u *unfinished, key string, now time.Time) *begun[T] {
+// unfinished are lists whose next page has to wait, by what was asked for.
+type unfinished struct {
+	mu    sync.Mutex
+	lists map[string]unfinishedList
+}
+
+// unfinishedList is a *begun. What is given up gives its room back.
+type unfinishedList struct {
+	list   any
+	began  time.Time
+	giveUp func()
+}
+
+// resume gives the pages that are there of a list to the first caller, and gives up all lists that wait for too long.
+func resume[T any](c *Client, key string) *begun[T] {
+	u, now := &c.unfinished, c.now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	list, _ := u.lists[key].(*begun[T])
+	maps.DeleteFunc(u.lists, func(_ string, l unfinishedList) bool {
+		old := now.Sub(l.began) > begunFor
+		if old {
+			l.giveUp()
+		}
+		return old
+	})
+	list, _ := u.lists[key].list.(*begun[T])
 	delete(u.lists, key)
-	if list == nil || now.Sub(list.began) > begunFor {
-		return nil
-	}
 	return list
 }
 
+// giveUp gives up all lists.
+func (u *unfinished) giveUp() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, l := range u.lists {
+		l.giveUp()
+	}
+	u.lists = nil
+}
+
 // keep keeps the pages of a list until it is asked for again.
-func (u *unfinished) keep(key string, list any) {
+func (u *unfinished) keep(key string, list unfinishedList) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.lists == nil {
-		u.lists = map[string]any{}
+		u.lists = map[string]unfinishedList{}
 	}
 	u.lists[key] = list
 }

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,11 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
+
+// seenOf are pages that were asked for.
+func seenOf(token string) map[[sha256.Size]byte]bool {
+	return map[[sha256.Size]byte]bool{digestOf(url.Values{"$skiptoken": {token}}): true}
+}
 
 // TestPagesEnd: what is no list of Azure's ends.
 func TestPagesEnd(t *testing.T) {
@@ -27,15 +33,14 @@ func TestPagesEnd(t *testing.T) {
 		"no link":         {page: page("http://[::1"), ends: true},
 		"no page":         {page: []byte("<html>"), err: true},
 		"the same again":  {page: page("?$skiptoken=1"), err: true},
-		"one before":      {list: begun[int]{seen: map[string]bool{"%24skiptoken=0": true}}, page: page("?$skiptoken=0"), err: true},
+		"one before":      {list: begun[int]{seen: seenOf("0")}, page: page("?$skiptoken=0"), err: true},
 		"too many pages":  {list: begun[int]{pages: maxPages - 1}, page: page("?$skiptoken=2"), err: true},
+		"a link too long": {page: page("?$skiptoken=" + strings.Repeat("x", maxLink)), err: true},
+		"a long link":     {page: page("?$skiptoken=" + strings.Repeat("x", maxLink-20))},
 		"too many bytes":  {list: begun[int]{bytes: maxList}, page: page("?$skiptoken=2"), err: true},
 		"the last of all": {list: begun[int]{bytes: maxList, pages: maxPages - 1}, page: page(""), ends: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.list.seen == nil {
-				c.list.seen = map[string]bool{}
-			}
 			next, err := c.list.take(c.page, url.Values{"$skiptoken": {"1"}})
 			expect.Same(t, "an error", c.err, err != nil)
 			if err == nil {
@@ -48,12 +53,15 @@ func TestPagesEnd(t *testing.T) {
 // TestPagesAreForgotten: what was kept of a list is not mixed with much later pages.
 func TestPagesAreForgotten(t *testing.T) {
 	for age, found := range map[time.Duration]bool{begunFor: true, begunFor + 1: false} {
-		now := time.Unix(1_800_000_000, 0)
-		var kept unfinished
-		kept.keep("a", &begun[int]{began: now, pages: 1})
-		now = now.Add(age)
-		expect.Same(t, "pages are kept for "+age.String(), found, resume[int](&kept, "a", now) != nil)
-		expect.Same(t, "lists that are kept", 0, len(kept.lists))
+		began, givenUp := time.Unix(1_800_000_000, 0), 0
+		c := &Client{now: func() time.Time { return began.Add(age) }}
+		for _, key := range []string{"a", "b"} {
+			c.unfinished.keep(key, unfinishedList{&begun[int]{pages: 1}, began, func() { givenUp++ }})
+		}
+		expect.Same(t, "pages are kept for "+age.String(), found, resume[int](c, "a") != nil)
+		expect.Same(t, "other lists are kept for "+age.String(), found, len(c.unfinished.lists) == 1)
+		c.unfinished.giveUp()
+		expect.Same(t, "lists that gave their room back", map[bool]int{true: 1, false: 2}[found], givenUp)
 	}
 }
 
@@ -80,10 +88,10 @@ func TestLongEndpoint(t *testing.T) {
 
 // TestItemsEnd: no more items are read than a list may have, however few bytes they take.
 func TestItemsEnd(t *testing.T) {
-	var all items[struct{}]
-	err := json.Unmarshal([]byte("["+strings.Repeat("{},", 2*maxItems)+"{}]"), &all)
-	if !errors.Is(err, errEndless) || len(all) > maxItems {
-		t.Errorf("%d items are read: %v", len(all), err)
+	all := begun[struct{}]{}
+	err := json.Unmarshal([]byte("["+strings.Repeat("{},", 2*maxItems)+"{}]"), &items[struct{}]{&all})
+	if !errors.Is(err, errEndless) || len(all.items) > maxItems {
+		t.Errorf("%d items are read: %v", len(all.items), err)
 	}
 }
 
@@ -109,7 +117,7 @@ func TestLimitsOfAList(t *testing.T) {
 		"a text that is cut off":  {0, 0, `{"value":[0`, false, false},
 		"a next page that is odd": {0, 0, zeros(1) + `,"nextLink":"%zz"}`, false, true},
 	} {
-		b := begun[int]{items: make([]int, c.have), bytes: c.bytes, seen: map[string]bool{}}
+		b := begun[int]{read: c.have, bytes: c.bytes}
 		_, err := b.take([]byte(c.text), nil)
 		expect.Same(t, name+": is taken", c.ok, err == nil)
 		expect.Same(t, name+": has no end", c.endless, errors.Is(err, errEndless))

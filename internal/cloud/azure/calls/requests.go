@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -87,35 +86,37 @@ func (c *Client) Read(a Answer, value any) Answer {
 }
 
 // ListVMs lists the VMs of a group.
-func (c *Client) ListVMs(ctx context.Context, group arm.ID) ([]VM, Answer) {
-	return Pages[VM](ctx, c, Call{
+func (c *Client) ListVMs(ctx context.Context, group arm.ID, keeper Keeper[VM]) ([]VM, Answer) {
+	return Pages(ctx, c, Call{
 		Method: http.MethodGet, Path: group.String() + "/providers/Microsoft.Compute/virtualMachines", Version: c.ComputeVersion(),
 		Class: limiter.ListVMs, Subscription: group.Subscription,
-	})
+	}, keeper)
 }
 
 // ListStatus lists the VMs of a subscription with their power states: no other list has them.
-func (c *Client) ListStatus(ctx context.Context, subscription string) ([]VM, Answer) {
-	return Pages[VM](ctx, c, Call{
+func (c *Client) ListStatus(ctx context.Context, subscription string, keeper Keeper[VM]) ([]VM, Answer) {
+	return Pages(ctx, c, Call{
 		Method: http.MethodGet, Path: "/subscriptions/" + subscription + "/providers/Microsoft.Compute/virtualMachines",
 		Version: c.ComputeVersion(), Query: url.Values{"statusOnly": {"true"}}, Class: limiter.ListVMs, Subscription: subscription,
-	})
+	}, keeper)
 }
 
 // ListResources lists the adapters, disks or public IPs of a group, by their type.
-func (c *Client) ListResources(ctx context.Context, group arm.ID, kind string) ([]Resource, Answer) {
-	return Pages[Resource](ctx, c, Call{
+func (c *Client) ListResources(ctx context.Context, group arm.ID, kind string, keeper Keeper[Resource]) ([]Resource, Answer) {
+	return Pages(ctx, c, Call{
 		Method: http.MethodGet, Path: group.String() + "/providers/" + kind, Version: versionOf(kind), Class: limiter.ListNetwork,
 		Subscription: group.Subscription,
-	})
+	}, keeper)
 }
 
 // ListSKUs lists what a region offers to a subscription. It knows no filter but that for the region.
-func (c *Client) ListSKUs(ctx context.Context, subscription, location string) ([]skus.Listed, Answer) {
-	return Pages[skus.Listed](ctx, c, Call{
+func (c *Client) ListSKUs(
+	ctx context.Context, subscription, location string, keeper Keeper[skus.Listed],
+) ([]skus.Listed, Answer) {
+	return Pages(ctx, c, Call{
 		Method: http.MethodGet, Path: "/subscriptions/" + subscription + "/providers/Microsoft.Compute/skus", Version: skuVersion,
 		Query: url.Values{"$filter": {"location eq '" + location + "'"}}, Class: limiter.ListSizes, Subscription: subscription,
-	})
+	}, keeper)
 }
 
 // GetResource looks at an adapter, disk or public IP.
@@ -154,15 +155,23 @@ func versionOf(kind string) string {
 func (c *Client) Welcome(ctx context.Context, asker cloud.Key) Answer {
 	return c.Send(ctx, Call{
 		Method: http.MethodGet, Path: "/subscriptions", Version: subscriptionVersion, Class: limiter.GetVM, Asker: asker.String(),
+		Unread: true,
 	})
 }
 
-// Knows reports whether a subscription is among those that Azure shows us.
-func (c *Client) Knows(ctx context.Context, subscription string) bool {
-	visible, _ := Pages[struct{ SubscriptionID string }](ctx, c, Call{ // none if it is refused
+// visible is a subscription that Azure shows us.
+type visible struct{ SubscriptionID string }
+
+// Knows reports whether a subscription is among those that Azure shows us, for the machines of a namespace.
+func (c *Client) Knows(ctx context.Context, subscription, namespace string) bool {
+	found, a := Pages(ctx, c, Call{ // none if it is refused
 		Method: http.MethodGet, Path: "/subscriptions", Version: subscriptionVersion, Class: limiter.GetVM,
-	})
-	return slices.ContainsFunc(visible, func(s struct{ SubscriptionID string }) bool {
-		return strings.EqualFold(s.SubscriptionID, subscription)
-	})
+	}, Keeper[visible]{Namespace: namespace, Keep: func(s *visible) int {
+		if !strings.EqualFold(s.SubscriptionID, subscription) {
+			return 0
+		}
+		return len(s.SubscriptionID)
+	}})
+	c.Bounds.Kept.Give(namespace, a.Kept)
+	return len(found) > 0
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
@@ -59,6 +60,11 @@ func TestLengthOfAnAnswer(t *testing.T) {
 		expect.Same(t, "may have been carried out", fails, got.Lost)
 		expect.Same(t, "bytes that are read", min(length, maxAnswer+1), of.read)
 	}
+	for length, fails := range map[int]bool{maxPage: false, maxPage + 1: true} {
+		answer := &long{left: length}
+		got := blueCalls(t, answer).Send(t.Context(), Call{Method: http.MethodGet, Path: "/x", Class: limiter.GetVM, Large: true})
+		expect.Same(t, "a large one fails", fails, got.Verdict != nil)
+	}
 }
 
 // TestWhatCannotBeSent is told, and no call is made.
@@ -93,7 +99,7 @@ func TestNoJSON(t *testing.T) {
 		"a view":     func(c *Client) Answer { _, a := c.ViewVM(t.Context(), blue.VM); return a },
 		"an address": func(c *Client) Answer { _, a := c.SignBootLog(t.Context(), blue.VM); return a },
 		"a disk":     func(c *Client) Answer { _, a := c.GetResource(t.Context(), blue.Group.Disk("x")); return a },
-		"a list":     func(c *Client) Answer { _, a := c.ListVMs(t.Context(), blue.Group); return a },
+		"a list":     func(c *Client) Answer { _, a := c.ListVMs(t.Context(), blue.Group, Keeper[VM]{}); return a },
 	} {
 		client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { return http.StatusOK, "<html>" }))
 		expect.Says(t, name, ask(client).Err(), "Azure does not answer at "+blue.Endpoint)
@@ -137,32 +143,40 @@ func TestRequests(t *testing.T) {
 			false,
 		},
 		"listVMs": {
-			func(ctx context.Context, c *Client) { c.ListVMs(ctx, blue.Group) }, http.MethodGet, inCompute("/virtualMachines"),
-			computeVersion, nil, false,
+			func(ctx context.Context, c *Client) { c.ListVMs(ctx, blue.Group, Keeper[VM]{}) }, http.MethodGet,
+			inCompute("/virtualMachines"), computeVersion, nil, false,
 		},
 		"listStatus": {
-			func(ctx context.Context, c *Client) { c.ListStatus(ctx, armsim.Subscription) }, http.MethodGet,
+			func(ctx context.Context, c *Client) { c.ListStatus(ctx, armsim.Subscription, Keeper[VM]{}) }, http.MethodGet,
 			whole + "/providers/Microsoft.Compute/virtualMachines", computeVersion,
 			url.Values{"statusOnly": {"true"}},
 			false,
 		},
 		"listAdapters": {
-			func(ctx context.Context, c *Client) { c.ListResources(ctx, blue.Group, arm.AdapterType) },
+			func(ctx context.Context, c *Client) {
+				c.ListResources(ctx, blue.Group, arm.AdapterType, Keeper[Resource]{})
+			},
 			http.MethodGet, inNetwork("/networkInterfaces"),
 			networkVersion, nil, false,
 		},
 		"listDisks": {
-			func(ctx context.Context, c *Client) { c.ListResources(ctx, blue.Group, arm.DiskType) },
+			func(ctx context.Context, c *Client) {
+				c.ListResources(ctx, blue.Group, arm.DiskType, Keeper[Resource]{})
+			},
 			http.MethodGet, inCompute("/disks"), diskVersion,
 			nil, false,
 		},
 		"listPublic": {
-			func(ctx context.Context, c *Client) { c.ListResources(ctx, blue.Group, arm.PublicIPType) },
+			func(ctx context.Context, c *Client) {
+				c.ListResources(ctx, blue.Group, arm.PublicIPType, Keeper[Resource]{})
+			},
 			http.MethodGet, inNetwork("/publicIPAddresses"),
 			networkVersion, nil, false,
 		},
 		"listSKUs": {
-			func(ctx context.Context, c *Client) { c.ListSKUs(ctx, armsim.Subscription, "eastus") }, http.MethodGet,
+			func(ctx context.Context, c *Client) {
+				c.ListSKUs(ctx, armsim.Subscription, "eastus", Keeper[skus.Listed]{})
+			}, http.MethodGet,
 			whole + "/providers/Microsoft.Compute/skus", skuVersion,
 			url.Values{"$filter": {"location eq 'eastus'"}},
 			false,
@@ -218,7 +232,7 @@ func TestKnows(t *testing.T) {
 		"shows none": {http.StatusOK, `{}`, false},
 	} {
 		client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { return c.Status, c.text }))
-		expect.Same(t, name, c.want, client.Knows(t.Context(), armsim.Subscription))
+		expect.Same(t, name, c.want, client.Knows(t.Context(), armsim.Subscription, "team"))
 	}
 }
 

@@ -11,17 +11,29 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // Lists are the scopes of an account. The first call for a group adds its scope.
 type Lists struct {
+	// Kept is what is kept of the lists of all accounts, if that is counted. It is set before use.
+	Kept *tenants.Bytes
+
 	mu     sync.Mutex
 	scopes map[string]*Scope
 	powers map[string]*Powers
+	used   map[string]time.Time // when a machine last came for each scope
+}
+
+// holder is whose machines the lists are for, and what is kept of these lists.
+type holder struct {
+	Namespace string
+	kept      *tenants.Bytes
 }
 
 // guarded is a value for one goroutine at a time.
@@ -46,22 +58,112 @@ func Key(providerID string) string {
 	return id.Parent().Key()
 }
 
-// Scope is that of a resource group. The first call adds it.
+// User is a machine that comes for the scope of its group.
+type User struct {
+	Namespace string
+	// Holds is true if it may have a VM, or is deleted.
+	Holds bool
+	// Allowed is how many groups its namespace may have.
+	Allowed int
+	// Busy reports whether machines of a scope are still looked after.
+	Busy func(scope string) bool
+	// Counted gets how many groups its namespace has when that grows.
+	Counted func(int)
+	Instant time.Time
+}
+
+// Enter is the scope of a machine's group, which its namespace adds if it may have one more. Where that has as many as it may,
+// machines that may have a VM, or are deleted, find room for as many again. Groups that no machine uses any more make room.
+func (l *Lists) Enter(group arm.ID, user User) (*Scope, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	allowed := user.Allowed
+	if user.Holds {
+		allowed *= 2
+	}
+	grows := l.scopes[group.Key()] == nil
+	if grows && l.count(user.Namespace) >= user.Allowed {
+		l.forget(user)
+		if l.count(user.Namespace) >= allowed {
+			return nil, false
+		}
+	}
+	s := l.scope(group, user.Namespace)
+	if grows {
+		user.Counted(l.count(user.Namespace))
+	}
+	l.used[s.Key] = user.Instant
+	return s, true
+}
+
+// count is how many scopes a namespace has added.
+func (l *Lists) count(namespace string) (count int) {
+	for _, s := range l.scopes {
+		if s.Namespace == namespace {
+			count++
+		}
+	}
+	return count
+}
+
+// UsedFor is longer than a machine that is looked after stays away from a scope, which passes sooner without one.
+const (
+	UsedFor   = 30 * time.Minute
+	PassedFor = time.Minute
+)
+
+// forget forgets the scopes of a namespace that no machine uses.
+func (l *Lists) forget(user User) {
+	for key, s := range l.scopes {
+		idle := user.Instant.Sub(l.used[key])
+		if s.Namespace == user.Namespace && (idle >= UsedFor || idle >= PassedFor && !user.Busy(key)) {
+			s.forget()
+			delete(l.scopes, key)
+			delete(l.used, key)
+		}
+	}
+	maps.DeleteFunc(l.powers, func(_ string, p *Powers) bool {
+		used := slices.ContainsFunc(slices.Collect(maps.Values(l.scopes)), func(s *Scope) bool { return s.Power == p })
+		if !used {
+			p.forget()
+		}
+		return !used
+	})
+}
+
+// Scope is that of a resource group, whoever's machines it has. The first call adds it.
 func (l *Lists) Scope(group arm.ID) *Scope {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.scope(group, "")
+}
+
+func (l *Lists) scope(group arm.ID, namespace string) *Scope {
 	if l.scopes == nil {
-		l.scopes, l.powers = map[string]*Scope{}, map[string]*Powers{}
+		l.scopes, l.powers, l.used = map[string]*Scope{}, map[string]*Powers{}, map[string]time.Time{}
 	}
-	subscription := strings.ToLower(group.Subscription)
+	held, subscription := holder{namespace, l.Kept}, strings.ToLower(group.Subscription)
 	if l.powers[subscription] == nil {
-		l.powers[subscription] = newPowers(subscription)
+		l.powers[subscription] = newPowers(subscription, held)
 	}
 	if l.scopes[group.Key()] == nil {
 		l.powers[subscription].askAgain() // the VMs of the last list in other groups were not kept
-		l.scopes[group.Key()] = newScope(Place{group, group.Key(), l.powers[subscription]})
+		l.scopes[group.Key()] = newScope(Place{group, group.Key(), l.powers[subscription], held})
 	}
 	return l.scopes[group.Key()]
+}
+
+// Close gives back what all scopes keep.
+func (l *Lists) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.scopes {
+		s.forget()
+	}
+	for _, p := range l.powers {
+		p.forget()
+	}
+	l.scopes = nil
 }
 
 func (l *Lists) find(key string) *Scope {

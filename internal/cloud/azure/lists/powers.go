@@ -13,6 +13,7 @@ import (
 // Powers are the power states of a subscription. Its methods lock it.
 type Powers struct {
 	Subscription string
+	holder
 	guarded[PowerState]
 }
 
@@ -26,10 +27,12 @@ type PowerState struct {
 	// Answered is when the list last succeeded, and Refused is the error if the identity lacks the right to it.
 	Answered time.Time
 	Refused  *cloud.Error
+	held     int // bytes that are kept of the list
+	gone     bool
 }
 
-func newPowers(subscription string) *Powers {
-	p := &Powers{Subscription: subscription}
+func newPowers(subscription string, held holder) *Powers {
+	p := &Powers{Subscription: subscription, holder: held}
 	p.value.States = map[string]next.Power{}
 	return p
 }
@@ -81,6 +84,29 @@ func (p *Powers) Refuse(refusal *cloud.Error) {
 	p.Do(func(state *PowerState) { state.Refused = refusal })
 }
 
+// Held is how many bytes are kept of the list.
+func (p *Powers) Held() (bytes int) {
+	p.Do(func(state *PowerState) { bytes = state.held })
+	return bytes
+}
+
+// Hold notes how many bytes are kept of the list now.
+func (p *Powers) Hold(bytes int) {
+	p.Do(func(state *PowerState) {
+		p.kept.Give(p.Namespace, state.held)
+		if state.held = bytes; state.gone {
+			p.kept.Give(p.Namespace, bytes)
+			state.held = 0
+		}
+	})
+}
+
+// forget gives back what is kept of the list. A list that comes later is not kept.
+func (p *Powers) forget() {
+	p.Do(func(state *PowerState) { state.gone = true })
+	p.Hold(0)
+}
+
 // Take takes over a list, and returns the keys of the VMs whose states have changed. A VM that the list lacks keeps its state
 // until the list of VMs lacks it, too. wanted are the names of machines' VMs.
 func (p *Powers) Take(vms []calls.VM, began, now time.Time, wanted map[string]bool) map[string]bool {
@@ -101,8 +127,26 @@ func (p *Powers) Take(vms []calls.VM, began, now time.Time, wanted map[string]bo
 				changed[key] = true
 			}
 		}
+		state.trim(vms)
 	})
 	return changed
+}
+
+// manyStates is how many VMs may be missing in a list that are in others.
+const manyStates = 1000
+
+// trim drops the states of VMs that a list lacks, if these are too many to be VMs that the list is late for.
+func (s *PowerState) trim(vms []calls.VM) {
+	if len(s.States) <= 2*len(vms)+manyStates {
+		return
+	}
+	states := map[string]next.Power{}
+	for _, vm := range vms {
+		if id, ok := arm.Parse(vm.ID); ok {
+			states[id.Key()] = s.States[id.Key()]
+		}
+	}
+	s.States = states
 }
 
 // MaxMoved is how many VMs of a machine's name in other groups a search looks at.

@@ -142,28 +142,44 @@ func (s *State) takeParts(sweep Sweeping) {
 
 func (s *State) takePart(resource calls.Resource, vm string) {
 	id, ok := arm.Parse(resource.ID)
-	if !ok || resource.UniqueID() == "" {
+	if !ok || resource.UniqueID() == "" || len(s.Parts[vm]) >= maxParts {
 		return
 	}
 	s.Parts[vm] = append(s.Parts[vm], Part{id, resource.UniqueID()})
 }
 
-// Remember keeps what belongs to a VM that is proved to be a machine's. What belongs to any other VM is not ours to sweep:
-// anybody who may write tags can give it our marks.
+// Remember keeps what belongs to a VM that is proved to be a machine's, if there is room. What belongs to another VM is not ours
+// to sweep: anybody who may write tags can give it our marks.
 func (s *State) Remember(r Record, m cloud.Machine) {
 	if s.seenWith == nil || len(s.seenWith) >= manyParts {
 		s.seenWith = map[string]seenVM{}
+		s.hold(sightings, 0)
 	}
 	vm := seenVM{r.Key, Mark{m.Key, m.ProviderID}}
 	for _, key := range r.Adapters {
-		s.seenWith[key] = vm
+		s.remember(key, vm)
 	}
 	for _, part := range s.Parts[r.Key] {
 		if belongings.KindOf(part.ID) != belongings.Disk {
-			s.seenWith[part.ID.Key()] = vm
+			s.remember(part.ID.Key(), vm)
 		}
 	}
 }
 
-// manyParts is how many adapters and public IPs are remembered with their VMs.
-const manyParts = 80_000
+func (s *State) remember(key string, vm seenVM) {
+	_, found := s.seenWith[key]
+	bytes := perSighting + len(key) + len(vm.key)
+	if !found && (s.forgotten || !s.kept.Take(s.Namespace, bytes, 0)) {
+		return
+	}
+	if s.seenWith[key] = vm; !found {
+		s.held[sightings] += bytes
+	}
+}
+
+// manyParts is how many adapters and public IPs are remembered with their VMs, and maxParts more than a VM of Azure's has.
+const (
+	manyParts   = 80_000
+	maxParts    = 128
+	perSighting = 250
+)

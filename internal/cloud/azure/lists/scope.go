@@ -24,6 +24,7 @@ type Place struct {
 	Group arm.ID
 	Key   string // of the group
 	Power *Powers
+	holder
 }
 
 // State is what is known of a group.
@@ -48,6 +49,10 @@ type State struct {
 	Failed, Reported bool
 	// Refused is why adapters and disks cannot be listed or removed: the identity lacks a right.
 	Refused map[string]*cloud.Error
+	// held are the bytes that are kept of each list, and of seenWith.
+	held [4]int
+	// forgotten is true once the scope keeps nothing any more.
+	forgotten bool
 }
 
 // List is one of the lists of a group that a watch asks for.
@@ -58,6 +63,7 @@ const (
 	VMs List = iota
 	Addresses
 	Remnants
+	sightings // with VMs; no list
 )
 
 // How often lists are asked for while a machine's VM is expected to change, and how old the first one may be to be used.
@@ -113,6 +119,7 @@ func (s *Scope) End(vms []calls.VM, answer calls.Answer, began time.Time, keysOf
 		default:
 			state.Missed = next.Missed{}
 			changed = state.take(vms, answer.Began, keysOf)
+			state.hold(VMs, answer.Kept)
 		}
 	})
 	return changed, err

@@ -34,8 +34,11 @@ type Record struct {
 	Digest    string   // of the user data with which it was made
 }
 
-// maxAdapters is what the largest size of Azure has.
-const maxAdapters = 8
+// maxAdapters is what the largest size of Azure has, and maxKeys more bytes than the IDs of its disks.
+const (
+	maxAdapters = 8
+	maxKeys     = 32 << 10
+)
 
 // RecordOf reads a VM; false if Azure's answer has no valid ID.
 func RecordOf(vm calls.VM) (Record, bool) {
@@ -63,7 +66,7 @@ func RecordOf(vm calls.VM) (Record, bool) {
 		}
 		data := p.StorageProfile.DataDisks
 		for _, disk := range append(data[:min(len(data), belongings.MaxDisks)], p.StorageProfile.OSDisk) {
-			if id, ok := arm.Parse(disk.ManagedDisk.ID); ok {
+			if id, ok := arm.Parse(disk.ManagedDisk.ID); ok && (len(r.Disks)+1)*len(disk.ManagedDisk.ID) <= maxKeys {
 				r.Disks = append(r.Disks, id.Key())
 			}
 		}

@@ -21,6 +21,7 @@ const OldEnough = 10 * time.Minute
 type Sweeping struct {
 	Began                   time.Time
 	Adapters, Disks, Public []calls.Resource
+	Kept                    int // bytes of them
 }
 
 // SearchEvery is how often machines that are removed may have the lists asked for.
@@ -48,7 +49,11 @@ func (s *Scope) BeginSweep(now time.Time) (sweep Sweeping) {
 
 // KeepSweep keeps what a sweep has read until its next list can be had.
 func (s *Scope) KeepSweep(sweep Sweeping) {
-	s.Do(func(state *State) { state.Sweeping = sweep })
+	s.Do(func(state *State) {
+		if state.Sweeping = sweep; state.forgotten {
+			state.dropSweep()
+		}
+	})
 }
 
 // EndSweep notes that all lists of a sweep were read.
@@ -70,8 +75,14 @@ func (s *Scope) HasPublic(adapters []calls.Resource) (found bool) {
 
 // TakeRemnants takes over what nothing uses, and what belongs to VMs.
 func (s *Scope) TakeRemnants(sweep Sweeping, now time.Time) {
-	s.Do(func(state *State) { state.takeRemnants(sweep, now) })
+	s.Do(func(state *State) {
+		state.takeRemnants(sweep, now)
+		state.hold(Remnants, sweep.Kept)
+	})
 }
+
+// DropSweep forgets what a sweep has read that ends here.
+func (s *Scope) DropSweep(sweep Sweeping) { s.kept.Give(s.Namespace, sweep.Kept) }
 
 func (s *State) takeRemnants(sweep Sweeping, now time.Time) {
 	s.takeParts(sweep)

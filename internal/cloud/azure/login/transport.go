@@ -22,11 +22,13 @@ import (
 type limits struct {
 	bytes int64 // after unpacking
 	wait  time.Duration
+	// unread leaves it to the caller to read the answer: he may have to wait for room.
+	unread bool
 }
 
 var (
 	// calls are those of Azure Resource Manager: a page of 250 VMs with their views has about 4 MiB.
-	calls = limits{bytes: 16 << 20, wait: time.Minute}
+	calls = limits{bytes: 16 << 20, wait: time.Minute, unread: true}
 	// tokens have a few KiB.
 	tokens = limits{bytes: 256 << 10, wait: 30 * time.Second}
 )
@@ -43,9 +45,11 @@ const (
 	tlsWait    = 10 * time.Second
 	idleWait   = 90 * time.Second
 	idleAtHost = 8
+	// maxUnread is what is taken of an answer before somebody reads it.
+	maxUnread = 256 << 10
 )
 
-// transport sends requests to the hosts of one cloud, and reads each answer to its end within the limits.
+// transport sends requests to the hosts of one cloud, and has each answer read within the limits.
 type transport struct {
 	client *http.Client
 	hosts  []string // empty: any, over any scheme
@@ -57,6 +61,7 @@ func newTransport(hosts []string, roots *x509.CertPool, bounds limits) *transpor
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		ForceAttemptHTTP2: true, TLSHandshakeTimeout: tlsWait, MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: idleWait,
 		MaxIdleConnsPerHost: idleAtHost, DialContext: (&net.Dialer{Timeout: tlsWait}).DialContext,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: maxUnread},
 	})}
 }
 
@@ -107,19 +112,36 @@ func (t *transport) send(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func(body io.Closer) { _ = body.Close() }(answer.Body)
 	if answer.StatusCode/100 == 3 && answer.StatusCode != http.StatusNotModified {
+		_ = answer.Body.Close()
 		return nil, errRedirect
 	}
-	content, err := io.ReadAll(io.LimitReader(answer.Body, t.limits.bytes+1))
-	switch {
-	case err != nil:
+	answer.Body = &bounded{ReadCloser: answer.Body, left: t.limits.bytes}
+	if t.limits.unread {
+		return answer, nil
+	}
+	defer func(body io.Closer) { _ = body.Close() }(answer.Body)
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
 		return nil, err
-	case int64(len(content)) > t.limits.bytes:
-		return nil, errTooLarge
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))
 	return answer, nil
+}
+
+// bounded is the body of an answer that fails where it is too large.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read is part of io.Reader.
+func (b *bounded) Read(buffer []byte) (int, error) {
+	n, err := b.ReadCloser.Read(buffer)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
 }
 
 type outcomeKey struct{}

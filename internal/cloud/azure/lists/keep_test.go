@@ -1,0 +1,117 @@
+package lists
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
+)
+
+// decoded is what a text of Azure's has.
+func decoded[T any](t *testing.T, text string) (value T) {
+	t.Helper()
+	expect.OK(t, json.Unmarshal([]byte(text), &value))
+	return value
+}
+
+// TestKeepVM: of a VM that may be a machine's is kept what its record has, and nothing of any other.
+func TestKeepVM(t *testing.T) {
+	s := (&Lists{}).Scope(blue.Group)
+	long := strings.Repeat("x", 1000)
+	for name, id := range map[string]string{
+		"a long name": blue.Group.VM("not-one-of-ours-").String(), "an odd name": blue.Group.VM("vm_1").String(),
+		"another group": blue.OtherGroup.VM("win-1").String(), "no ID": "x",
+	} {
+		expect.Same(t, name, 0, s.KeepVM(&calls.VM{ID: id}))
+	}
+	text := `{"id":"` + strings.ToUpper(blue.VM.String()) + `","zones":["1` + long + `","2"],"tags":{"Capwin-Machine":"m",
+		"capwin-namespace":"` + long + `","other":"x"},"properties":{"vmId":"` + blue.ID + `","instanceView":{},
+		"storageProfile":{"osDisk":{"managedDisk":{"id":"x"}},"dataDisks":[` + strings.Repeat(`{},`, 99) + `{}]},
+		"networkProfile":{"networkInterfaces":[` + strings.Repeat(`{},`, 9) + `{"id":"` + blue.NIC.String() + `"}]}}}`
+	vm, full := decoded[calls.VM](t, text), decoded[calls.VM](t, text)
+	bytes := s.KeepVM(&vm)
+	expect.Same(t, "bytes are those of a record", true, bytes > perVM && bytes < 5*perVM)
+	expect.Same(t, "tags", map[string]string{"Capwin-Machine": "m"}, vm.Tags)
+	got, _ := RecordOf(vm)
+	want, _ := RecordOf(full)
+	expect.Same(t, "the record", want, got)
+	twice := vm
+	expect.Same(t, "what is kept is kept", bytes, s.KeepVM(&twice))
+}
+
+// TestKeepPower: of a VM is kept whether it runs, if it is in a group of machines or has the name of a machine's VM.
+func TestKeepPower(t *testing.T) {
+	var l Lists
+	l.Scope(blue.Group)
+	keep := l.KeepPower(func() map[string]bool { return map[string]bool{"moved": true} })
+	const rest = `,"tags":{"a":"b"},"properties":{"vmId":"x","instanceView":{"statuses":[{"code":"a"},
+		{"code":"PowerState/running","message":"b"}]}}}`
+	for name, c := range map[string]struct {
+		id   string
+		kept bool
+	}{
+		"a VM of the group":    {blue.VM.String(), true},
+		"a VM that was moved":  {blue.OtherGroup.VM("Moved").String(), true},
+		"a VM of another one":  {blue.OtherGroup.VM("win-1").String(), false},
+		"a VM that is not one": {blue.Group.VM("not-one-of-ours-").String(), false},
+		"no VM":                {"x", false},
+	} {
+		vm := decoded[calls.VM](t, `{"id":"`+c.id+`"`+rest)
+		expect.Same(t, name, c.kept, keep(&vm) > 0)
+		if c.kept {
+			expect.Same(t, name+": runs", next.PoweredOn, powerOf(vm.Properties.InstanceView.Statuses))
+			expect.Same(t, name+": nothing else", true, vm.Tags == nil && vm.Properties.VMID == "")
+		}
+	}
+	silent := calls.VM{ID: blue.VM.String()}
+	expect.Same(t, "a VM without a state", true, keep(&silent) > 0 && silent.Properties == nil)
+}
+
+// TestStatesAreFew: the states of VMs that a list lacks are dropped once they are too many to be late.
+func TestStatesAreFew(t *testing.T) {
+	p := newPowers("x", holder{})
+	shown := calls.VM{ID: blue.VM.String()}
+	for extra, want := range map[int]int{manyStates + 1: manyStates + 2, manyStates + 2: 1} {
+		p.Do(func(state *PowerState) {
+			state.States = map[string]next.Power{blue.VM.Key(): next.PoweredOn}
+			for i := range extra {
+				state.States[strings.Repeat("x", i+1)] = next.Stopped
+			}
+		})
+		p.Take([]calls.VM{shown}, blue.Noon, blue.Noon, nil)
+		p.Do(func(state *PowerState) { expect.Same(t, "states", want, len(state.States)) })
+		expect.Same(t, "that of the VM", next.PoweredOn, p.Get(blue.VM.Key()))
+	}
+}
+
+// TestKeepResource: what belongs to nothing or to what may be a machine's VM is kept, with our marks of its tags.
+func TestKeepResource(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	for name, c := range map[string]struct {
+		text string
+		kept bool
+	}{
+		"an adapter":             {`"properties":{"virtualMachine":{"id":"` + blue.VM.String() + `"}}`, true},
+		"a disk":                 {`"managedBy":"` + blue.VM.String() + `"`, true},
+		"of no VM":               {`"name":"x"`, true},
+		"of another VM":          {`"managedBy":"` + blue.Group.VM("not-one-of-ours-").String() + `"`, false},
+		"of something else":      {`"managedBy":"x"`, false},
+		"of a long ID":           {`"properties":{"ipConfiguration":{"id":"` + long + `"}}`, true},
+		"with a thousand others": {`"tags":{"a":"` + long + `"}`, true},
+	} {
+		resource := decoded[calls.Resource](t, `{"id":"`+blue.NIC.String()+`",`+c.text+"}")
+		attached := resource.Attached()
+		bytes := KeepResource(&resource)
+		expect.Same(t, name, c.kept, bytes > 0)
+		expect.Same(t, name+": bytes are those of a record", true, bytes < 4*perResource)
+		if c.kept {
+			expect.Same(t, name+": it is used", attached, resource.Attached())
+			expect.Same(t, name+": tags", 0, len(resource.Tags))
+		}
+	}
+	expect.Same(t, "no resource", 0, KeepResource(&calls.Resource{ID: "x"}))
+}
