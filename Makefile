@@ -19,6 +19,7 @@ KEEP    ?=
 TRIES   ?= 1000000
 MADE     ?= 500
 STANDING ?= 5000
+PARTIES  ?= all
 WRITE    ?=
 AT       ?=
 
@@ -183,8 +184,9 @@ bench: ## Measure the time and memory of a rendering
 	go test ./bootstrap -run '^$$' -bench Render
 
 .PHONY: bench-hostile
-bench-hostile: servers ## Make and remove 50 machines among hostile tenants; print times, memory, looks and calls
-	go test ./test/suites/security/crowd -count=1 -run TestCrowd -v -args -each=10
+bench-hostile: servers ## Make and remove 50 machines among hostile tenants, all and each alone; print times, memory, looks and calls; PARTIES=lists
+	$(GO_TEST) ./test/suites/security/crowd -count=1 -run TestCrowd -v -args -each=10
+	$(GO_TEST) ./test/suites/security/crowd -count=1 -run TestParties -v -timeout 5h -args -parties=$(PARTIES)
 
 .PHONY: bench-clusters
 bench-clusters: servers ## Measure looks at 200 clusters with 500 Nodes and 300 workloads, and at one with 50,000 DaemonSets

@@ -81,6 +81,7 @@ type Reconciler struct {
 
 	secrets secretCache
 	gaps    gaps
+	pace    pace
 }
 
 // SetupWithManager registers the reconciler and the watches that wake it.

@@ -27,7 +27,12 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 			return err
 		}
 	}
-	if err := r.readEach(ctx, f, bootstrap.Sources(f.config.Spec)...); err != nil {
+	sources := bootstrap.Sources(f.config.Spec)
+	if rest := r.pace.rest(f.config, len(sources), r.Now()); rest > 0 {
+		return phase.WaitFor(rest, bootstrapv1.WaitingForSourcesReason, "the configs of the namespace refer to more Secrets and "+
+			"ConfigMaps than are read at once; those of this one are read in its turn")
+	}
+	if err := r.readEach(ctx, f, sources...); err != nil {
 		return err
 	}
 	r.gaps.forget(f.config.UID)

@@ -29,6 +29,11 @@ var outside = map[string]string{
 	"stress":         "takes a day; after a change of how tests wait",
 
 	"-each":               "make bench-hostile measures with more machines",
+	"-parties":            "make bench-hostile measures with it",
+	"-honest":             "make bench-hostile measures beside so many",
+	"-acting":             "make bench-hostile measures for so long",
+	"-longest":            "make bench-hostile measures for so long",
+	"-part":               "takes a part, for who looks for a fault",
 	"-full":               "make bench-azure measures with it",
 	"-inazure":            "make bench-azure measures with it",
 	"-made":               "make bench-vsphere measures with it",

@@ -111,8 +111,8 @@ const (
 	// Run: `kubectl get secret CLUSTER-ca`
 	WaitingForClusterCAReason = "WaitingForClusterCA"
 
-	// WaitingForSourcesReason: a Secret or ConfigMap of the config does not exist, or lacks the key; Stalled.
-	// Cause: a wrong name, or an object that `clusterctl move` did not move.
+	// WaitingForSourcesReason: a Secret or ConfigMap of the config is not there, or lacks the key (Stalled), or waits for its turn.
+	// Cause: a wrong name, or not moved by `clusterctl move`.
 	// Run: `kubectl get secrets,configmaps`
 	WaitingForSourcesReason = "WaitingForSources"
 

@@ -101,7 +101,9 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	if s.Infrastructure != nil {
 		s.Infrastructure.SetNamespace(n.Name)
 	}
-	t.Cleanup(func() { n.removeLeftovers(t) }) // after that of the processes, which start later
+	if !w.ends {
+		t.Cleanup(func() { n.removeLeftovers(t) }) // after that of the processes, which start later
+	}
 	join := servers.JoinOptions{
 		Namespace: n.Name, Name: n.ClusterName, Initialized: !s.NotInitialized, Infrastructure: s.Infrastructure,
 	}

@@ -58,6 +58,8 @@ type World struct {
 	removed  removals
 	// name is what all names of this process have in a world that others use as well; empty in one of its own.
 	name string
+	// ends is whether it ends with its test.
+	ends bool
 	// apart is the other workload cluster, which the first test that wants it has made of other.
 	apart func() (*Workload, error)
 	other *servers.Management

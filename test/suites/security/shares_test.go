@@ -138,14 +138,14 @@ func tellAll(t *testing.T) (verdict string) {
 		p, told := &tenants.Pace{}, 0
 		for second := range minutes * 60 {
 			for range 1000 {
-				told += p.Take("evil", 10, time.Now())
+				told += p.Take(tenants.Events, "evil", 10, time.Now())
 			}
 			if second%60 == 0 {
-				expect.Same(t, "events of another namespace", 10, p.Take("honest", 10, time.Now()))
+				expect.Same(t, "events of another namespace", 10, p.Take(tenants.Events, "honest", 10, time.Now()))
 			}
 			<-time.After(time.Second)
 		}
-		if told > tenants.EventsPerMinute*(minutes+1) {
+		if told > tenants.Events.AtOnce*(minutes+1) {
 			t.Errorf("%d events were told in %d minutes", told, minutes)
 		}
 		verdict = fmt.Sprintf("%d events in %d minutes, of six millions", told, minutes)

@@ -23,7 +23,8 @@ import (
 var shared *world.World
 
 func TestMain(m *testing.M) {
-	if !stories.Runs("TestCrowd") {
+	flag.Parse()
+	if !stories.Runs("TestCrowd") || *chosen != "" {
 		os.Exit(m.Run())
 	}
 	world.Alone(m, &shared, 1)

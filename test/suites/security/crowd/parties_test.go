@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -32,6 +33,11 @@ type party struct {
 	acts atomic.Int64
 	// ends are the reasons of Ready of which its objects must show each.
 	ends []string
+	// wanted is how often it acts before TestParties has honest machines made, and note what it has to add to that.
+	wanted int64
+	note   string
+	// look counts what the party did, where that is not noticed by itself.
+	look func(context.Context) error
 }
 
 // newParty has a namespace of its own.
@@ -105,7 +111,26 @@ func (p *party) tookPart(t *testing.T) {
 func (p *party) write(t *testing.T, object client.Object) {
 	t.Helper()
 	object.SetNamespace(p.Name)
-	expect.OK(t, p.Client.Create(t.Context(), object))
+	expect.OK(t, p.try(t, object))
+}
+
+// try makes an object, again if a busy API server had no time for that.
+func (p *party) try(t *testing.T, object client.Object) error {
+	t.Helper()
+	ctx, cancel := wait.Within(t.Context(), wait.Patience)
+	defer cancel()
+	late := false
+	return wait.Poll(ctx, func(ctx context.Context) error {
+		err := p.Client.Create(ctx, object)
+		switch {
+		case err == nil || late && apierrors.IsAlreadyExists(err):
+			return nil
+		case apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err):
+			late = true
+			return err
+		}
+		return wait.Final(err)
+	})
 }
 
 // machine of the party that needs no config, with the credentials of a Secret.
@@ -205,18 +230,23 @@ func largeReports(t *testing.T) *party {
 	report := strings.Repeat("&lt;&amp;", 1<<19)
 	door := v.Open(vcenter.Crowd(50, func(n int) string {
 		p.acts.Add(1)
-		id := fmt.Sprintf("42064d55-dcf3-6be7-3ac7-%012d", n)
-		return vcenter.Property("name", "xsd:string", fmt.Sprint("large-", n)) +
-			vcenter.Property("config.instanceUuid", "xsd:string", id) +
-			vcenter.Property("runtime.powerState", "VirtualMachinePowerState", "poweredOn") +
-			vcenter.Extra("capwin.owner", fmt.Sprintf("%s/large-%d", p.Name, n)) +
-			vcenter.Extra("capwin.providerID", "vsphere://"+id) +
-			vcenter.Extra("guestinfo.capwin.report", report)
+		return p.reporting(n, report)
 	}))
 	t.Cleanup(door.Close)
 	p.SetCredentials(t, door.Credentials())
 	p.machine(t, "m", world.Credentials)
 	return p
+}
+
+// reporting is a VM whose marks are those of a machine of the party, and whose guest has reported.
+func (p *party) reporting(n int, report string) string {
+	id := fmt.Sprintf("42064d55-dcf3-6be7-3ac7-%012d", n)
+	return vcenter.Property("name", "xsd:string", fmt.Sprint("large-", n)) +
+		vcenter.Property("config.instanceUuid", "xsd:string", id) +
+		vcenter.Property("runtime.powerState", "VirtualMachinePowerState", "poweredOn") +
+		vcenter.Extra("capwin.owner", fmt.Sprintf("%s/large-%d", p.Name, n)) +
+		vcenter.Extra("capwin.providerID", "vsphere://"+id) +
+		vcenter.Extra("guestinfo.capwin.report", report)
 }
 
 // neighbour shares the vCenter of the honest as another user, and has a VM whose mark is that of one of their machines, and
