@@ -25,14 +25,17 @@ func (v *VCenter) giveIndexPatience(ctx *simulator.Context, method *simulator.Me
 	}
 }
 
-// FindByUuid finds only a VM that the caller may read: see sight.go.
+// FindByUuid finds only a VM that the caller may read (sight.go), and none that the simulator shows before it has all of its
+// advanced configuration: vCenter has both from one request.
 //
 //nolint:revive // because the simulator finds the method by this name
 func (i *patientIndex) FindByUuid(ctx *simulator.Context, request *types.FindByUuid) soap.HasFault {
 	answer := i.SearchIndex.FindByUuid(ctx, request)
 	body, ok := answer.(*methods.FindByUuidBody)
-	if ok && body.Res != nil && body.Res.Returnval != nil && !i.lab.sees(ctx, *body.Res.Returnval) {
-		body.Res.Returnval = nil
+	if ok && body.Res != nil && body.Res.Returnval != nil {
+		if ref := *body.Res.Returnval; !i.lab.sees(ctx, ref) || i.lab.gate.making.has(ref) {
+			body.Res.Returnval = nil
+		}
 	}
 	return answer
 }

@@ -67,6 +67,13 @@ func (m *making) refuse(ctx *simulator.Context, method *simulator.Method) types.
 	return nil
 }
 
+// has reports whether a VM is being made. The simulator gives it its advanced configuration key by key, after it has shown it.
+func (m *making) has(ref types.ManagedObjectReference) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.vms[ref]
+}
+
 // Reference is part of simulator.RegisterObject.
 func (*making) Reference() types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: "Lab", Value: "making"}
