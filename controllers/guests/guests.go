@@ -35,14 +35,15 @@ const (
 
 // Ears reads what guests report. A pass reads the reports of a cluster one after the other, until no machine has asked for half
 // an hour. The clusters of a namespace have as many passes at a time as it may have, the others wait for their turn. Whoever is
-// in a guest or its cluster may write anything there: what is kept is bounded, no cluster takes room or time from those of another
-// namespace, and a report wakes no other machine than its own.
+// in a guest or its cluster may write anything there: what is kept is bounded, no cluster takes room or time from those of other
+// namespaces, and a report wakes no other machine than its own.
 type Ears struct {
 	// GetClient reaches workload clusters.
 	GetClient func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 	// Heard gets the keys of machines whose guest has reported, and returns at once.
 	Heard func(...cloud.Key)
-	// Limits are how many passes a namespace may have at a time, Notices get how many it has, and Bytes counts what is kept of reports.
+	// Limits are how many passes a namespace may have at a time, Notices get how many it has, and Bytes counts what is kept of
+	// reports.
 	Limits  tenants.Limits
 	Notices *tenants.Notices
 	Bytes   *tenants.Bytes

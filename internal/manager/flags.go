@@ -137,9 +137,10 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 		"UIDs of management clusters whose machines this one has taken over: a VM that one of them made belongs to the machine "+
 			"whose name is written on it, even without the bootstrap Secret that proves it; empty means none.")
 	fs.StringArrayVar(&f.tenants, "tenants", nil,
-		"Entries NAMESPACE:accounts=N,clusters=N,identities=N,guests=N,groups=N,locations=N: how many accounts at clouds (default 16), "+
-			"connections to workload clusters (64), AzureClusterIdentities (16), clusters whose guests' reports are read (64), and "+
-			"resource groups and locations of an Azure account (64 each) a namespace may have at a time; empty means the defaults for all.")
+		"Entries NAMESPACE:accounts=N,clusters=N,identities=N,guests=N,groups=N,locations=N: how many accounts at clouds "+
+			"(default 16), connections to workload clusters (64), AzureClusterIdentities (16), clusters whose guests' reports are "+
+			"read (64), and resource groups and locations of an Azure account (64 each) a namespace may have at a time; empty means "+
+			"the defaults for all.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
 		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
 }

@@ -12,8 +12,8 @@ const (
 	bytesOfPlace = 512
 )
 
-// Bytes counts the bytes that are kept of what workload clusters and clouds send, by the namespace of the Clusters and machines. A
-// nil one has room for everything.
+// Bytes counts the bytes that are kept of what workload clusters and clouds send, by the namespace of the Clusters and machines.
+// A nil one has room for everything.
 type Bytes struct {
 	Limits Limits
 
@@ -28,15 +28,15 @@ func (b *Bytes) Swap(namespace string, previous, next int) (fits bool) {
 	return b.Take(namespace, next, 0)
 }
 
-// Take counts more, or returns false if the namespace has no room for it. What it is to replace is given back afterwards, and does
-// not count here.
+// Take counts more, or returns false if the namespace has no room for it. What it is to replace is given back afterwards, and
+// does not count here.
 func (b *Bytes) Take(namespace string, bytes, replaced int) (fits bool) {
 	if b == nil || bytes == 0 {
 		return true
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.kept[namespace]+bytes > b.Most(namespace)+replaced {
+	if b.kept[namespace]+bytes > b.Bound(namespace)+replaced {
 		return false
 	}
 	if b.kept == nil {
@@ -58,8 +58,8 @@ func (b *Bytes) Give(namespace string, bytes int) {
 	}
 }
 
-// Most is how many bytes may be kept for a namespace.
-func (b *Bytes) Most(namespace string) int {
+// Bound is how many bytes may be kept for a namespace.
+func (b *Bytes) Bound(namespace string) int {
 	return b.Limits.Allowed(namespace, Clusters) * bytesOfCluster
 }
 

@@ -40,8 +40,8 @@ func (p *Pace) Take(r Rate, namespace string, wanted int, instant time.Time) int
 	return taken
 }
 
-// Reserve takes as many as are wanted, and returns how long it takes until the namespace has room for them, behind all that it has
-// reserved before.
+// Reserve takes as many as are wanted, and returns how long it takes until the namespace has room for them, behind all that it
+// has reserved before.
 func (p *Pace) Reserve(r Rate, namespace string, wanted int, instant time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

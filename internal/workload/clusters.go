@@ -61,8 +61,8 @@ type Clusters struct {
 	QPS       float32
 	Burst     int
 	UserAgent string
-	// Limits are how many clusters a namespace may be connected to, Notices get how many it is, and Bytes counts what is kept of their
-	// answers.
+	// Limits are how many clusters a namespace may be connected to, Notices get how many it is, and Bytes counts what is kept of
+	// their answers.
 	Limits  tenants.Limits
 	Notices *tenants.Notices
 	Bytes   *tenants.Bytes

@@ -156,7 +156,7 @@ var rooms = []room{
 		"api", "bootstrap", "controllers/cluster/guests", "controllers/cluster/keep", "controllers/cluster/nodes", "controllers/fresh",
 		"controllers/caches",
 		"controllers/guests", "controllers/linux", "controllers/owner", "controllers/phase", "controllers/refusals", "internal/cloud",
-		"internal/workload",
+		"internal/tenants", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/caches",

@@ -85,7 +85,8 @@ const (
 	// left by an upgrade.
 	// Run: `clusterctl windows check linux --kubeconfig FILE`
 	PlacementFindingReason = "PlacementFinding"
-	// NamespaceNearLimitReason: event: the namespace has three quarters of [what it may have](security.md#what-a-namespace-may-have).
+	// NamespaceNearLimitReason: event: the namespace has three quarters of [what it
+	// may](security.md#what-a-namespace-may-have).
 	// Cause: many Secrets, identities or Clusters.
 	// Run: `kubectl get events --field-selector reason=NamespaceNearLimit`
 	NamespaceNearLimitReason = "NamespaceNearLimit"

@@ -122,7 +122,7 @@ func TestKnownPages(t *testing.T) {
 // TestRoomOfAList: what is not wanted is not kept, and neither is what finds no room. What is kept is counted until it is given
 // back, and nothing of a list that fails.
 func TestRoomOfAList(t *testing.T) {
-	size := (&tenants.Bytes{}).Most("a") / 2
+	size := (&tenants.Bytes{}).Bound("a") / 2
 	keep := Keeper[VM]{Namespace: "a", Keep: func(vm *VM) int {
 		if vm.ID == "stranger" {
 			return 0

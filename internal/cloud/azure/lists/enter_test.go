@@ -102,11 +102,11 @@ func TestSightingsAreCounted(t *testing.T) {
 		s.Do(func(state *State) { state.Remember(r, blue.Machine()) })
 	}
 	expect.Same(t, "bytes", perSighting+len("nicvm"), kept.Kept("a"))
-	expect.Same(t, "room for others", true, kept.Take("a", kept.Most("a")-kept.Kept("a"), 0))
+	expect.Same(t, "room for others", true, kept.Take("a", kept.Bound("a")-kept.Kept("a"), 0))
 	r.Adapters = []string{"another"}
 	s.Do(func(state *State) { state.Remember(r, blue.Machine()) })
 	expect.Same(t, "seen", 1, len(stateIn(s).seenWith))
 	l.Close()
-	kept.Give("a", kept.Most("a")-perSighting-len("nicvm"))
+	kept.Give("a", kept.Bound("a")-perSighting-len("nicvm"))
 	expect.Same(t, "bytes once it is closed", 0, kept.Kept("a"))
 }
