@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +23,6 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // mebibyte is nearly what etcd takes of an object.
@@ -166,8 +165,9 @@ func TestSizesInCaches(t *testing.T) {
 
 // starts has a cache begin beside an API server with configs of a mebibyte.
 func starts(t *testing.T, streams bool) string {
-	const objects, most = 100, 220
-	server := newPeer(t, true, library(objects, streams))
+	const objects = 100
+	var largest atomic.Int64
+	server := newPeer(t, true, library(objects, streams, &largest))
 	scheme := apiruntime.NewScheme()
 	expect.OK(t, bootstrapv1.AddToScheme(scheme))
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -178,39 +178,21 @@ func starts(t *testing.T, streams bool) string {
 	}))(t)
 	expect.Got(c.GetInformer(t.Context(), &bootstrapv1.WindowsBootstrapConfig{}, cache.BlockUntilSynced(false)))(t)
 	go func() { expect.Fine(t, c.Start(t.Context())) }()
-	before := heap()
-	peak, synced := before, make(chan bool, 1)
-	go func() { synced <- c.WaitForCacheSync(t.Context()) }()
-	wait.Until(t, "the cache to be filled", func() (any, bool) {
-		peak = max(peak, heap())
-		select {
-		case good := <-synced:
-			return good, good
-		default:
-			return nil, false
-		}
-	})
+	expect.Same(t, "that the cache is filled", true, c.WaitForCacheSync(t.Context()))
 	all := &bootstrapv1.WindowsBootstrapConfigList{}
 	expect.OK(t, c.List(t.Context(), all))
 	expect.Same(t, "configs", objects, len(all.Items))
-	grown := (peak - before) >> 20
-	if grown > most {
-		t.Errorf("%d configs of a mebibyte take %d MiB", objects, grown)
+	if largest.Load() > caches.PageOfLarge {
+		t.Errorf("an answer has %d configs of a mebibyte", largest.Load())
 	}
-	return fmt.Sprintf("less than %d MiB for %d of them", most, objects)
-}
-
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return fmt.Sprintf("an answer has at most %d of %d", largest.Load(), objects)
 }
 
 var configKind = bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")
 
 // library is an API server with so many configs, and nothing else. One that does not stream is older than Kubernetes 1.34. It
-// lists by pages if it is asked to read them from etcd.
-func library(objects int, streams bool) http.HandlerFunc {
+// lists by pages if it is asked to read them from etcd. The largest list that it has sent is counted.
+func library(objects int, streams bool, largest *atomic.Int64) http.HandlerFunc {
 	large := &bootstrapv1.WindowsBootstrapConfig{}
 	inflations["labels"](large)
 	labels, _ := json.Marshal(large.Labels) //nolint:errchkjson // because texts can be written
@@ -237,13 +219,15 @@ func library(objects int, streams bool) http.HandlerFunc {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		default:
-			page(w, query, objects, object)
+			if count := page(w, query, objects, object); count > largest.Load() {
+				largest.Store(count)
+			}
 		}
 	}
 }
 
-// page writes one of a list, or all of it where an API server answers from its own cache.
-func page(w http.ResponseWriter, query url.Values, objects int, object func(n int) string) {
+// page writes one of a list, or all of it where an API server answers from its own cache, and returns how many objects it has.
+func page(w http.ResponseWriter, query url.Values, objects int, object func(n int) string) int64 {
 	first, _ := strconv.Atoi(query.Get("continue"))
 	last := objects
 	if limit, _ := strconv.Atoi(query.Get("limit")); limit > 0 && !query.Has("resourceVersion") {
@@ -259,4 +243,5 @@ func page(w http.ResponseWriter, query url.Values, objects int, object func(n in
 		_, _ = fmt.Fprint(w, strings.Repeat(",", min(1, n-first)), object(n))
 	}
 	_, _ = fmt.Fprint(w, `]}`)
+	return int64(last - first)
 }
