@@ -41,7 +41,7 @@ type productAccount struct {
 
 // newOurs makes an account and watches it, as the manager does.
 func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Duration) (*productAccount, error) {
-	account, err := vsphere.Provider{}.Connect(credentials)
+	account, err := vsphere.Provider{}.Connect("", credentials)
 	if err != nil {
 		return nil, err
 	}

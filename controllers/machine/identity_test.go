@@ -41,8 +41,8 @@ func (l lending) Allow(by cloud.Asker, identity *unstructured.Unstructured) (clo
 
 func (l lending) As(cloud.Grant) cloud.Provider { return l }
 
-func (l lending) Connect(data map[string][]byte) (cloud.Cloud, error) {
-	account, err := l.Provider.Connect(data)
+func (l lending) Connect(namespace string, data map[string][]byte) (cloud.Cloud, error) {
+	account, err := l.Provider.Connect(namespace, data)
 	return tenanted{account}, err
 }
 

@@ -104,8 +104,8 @@ type steppingIn struct {
 	steps *[]cloud.VM
 }
 
-func (s steppingIn) Connect(data map[string][]byte) (cloud.Cloud, error) {
-	account, err := s.Provider.Connect(data)
+func (s steppingIn) Connect(namespace string, data map[string][]byte) (cloud.Cloud, error) {
+	account, err := s.Provider.Connect(namespace, data)
 	return stepping{account, s.steps}, err
 }
 

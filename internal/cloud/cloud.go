@@ -99,9 +99,10 @@ type Provider interface {
 	// ones are the same account. It MUST be pure. The answer is a secret.
 	Principal(credentials map[string][]byte) (string, error)
 
-	// Connect returns the account of these credentials. It only checks their form: the first call of a method logs in. The
-	// caller uses one Cloud for all machines of the account, runs its Watch for as long as it is in use, and then closes it.
-	Connect(credentials map[string][]byte) (Cloud, error)
+	// Connect returns the account of these credentials, whose memory counts for a namespace. It only checks their form: the first
+	// call of a method logs in. The caller uses one Cloud for all machines of the account, runs its Watch for as long as it is in
+	// use, and then closes it.
+	Connect(namespace string, credentials map[string][]byte) (Cloud, error)
 }
 
 // Identity is who a VM is, known before it is made.

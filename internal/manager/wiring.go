@@ -82,8 +82,8 @@ func filled(caches cache.Cache) healthz.Checker {
 }
 
 // registry has all clouds that there are. Nothing else has to know that there is another one.
-func registry(inAzure azure.Provider) cloud.Registry {
-	return cloud.Registry{vsphere.Registration(vsphere.Provider{}), azure.Registration(inAzure)}
+func registry(inVSphere vsphere.Provider, inAzure azure.Provider) cloud.Registry {
+	return cloud.Registry{vsphere.Registration(inVSphere), azure.Registration(inAzure)}
 }
 
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
@@ -124,7 +124,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Workload: clusters,
 		Pools:    &addresses.Pools{Client: direct, Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		Policies: policies,
-		Clouds:   registry(provider),
+		Clouds:   registry(vsphere.Provider{Kept: clusters.Bytes}, provider),
 		Credentials: &credentials.Keeper{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, WatchFilter: flags.watchFilter,
 		},
@@ -179,7 +179,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Workload:     clusters,
 		Linux:        clusters,
 		Rights:       rights,
-		Clouds:       registry(azure.Provider{}),
+		Clouds:       registry(vsphere.Provider{}, azure.Provider{}),
 		GuestReports: true,
 		TokenTTL:     flags.tokenTTL,
 		TrustSecret:  time.Minute,

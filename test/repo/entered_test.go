@@ -25,13 +25,14 @@ var controllersSide = create{"./controllers/machine", "^TestOneCreate$"}
 // goal is 4,100 for vSphere and 4,900 for Azure. A line that a new feature needs is a row in its comment, with the reason.
 //
 //   - 40 in both: a namespace's accounts are counted where one is opened, and no object that is not answered holds others.
+//   - 155 in vSphere: what answers and inventories take counts for the namespace.
 //   - 650 in Azure: what lists show is counted by namespace, and lists take turns.
 var creates = []struct {
 	cloud string
 	side  create
 	limit int
 }{
-	{"vSphere", create{"./internal/cloud/vsphere", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 5432},
+	{"vSphere", create{"./internal/cloud/vsphere", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 5587},
 	{"Azure", create{"./internal/cloud/azure", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 6842},
 }
 

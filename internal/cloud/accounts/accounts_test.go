@@ -216,8 +216,8 @@ type slowProvider struct {
 	end <-chan struct{}
 }
 
-func (p slowProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	c, err := p.Provider.Connect(credentials)
+func (p slowProvider) Connect(namespace string, credentials map[string][]byte) (cloud.Cloud, error) {
+	c, err := p.Provider.Connect(namespace, credentials)
 	return slow{c, p.end}, err
 }
 
@@ -274,8 +274,8 @@ type provider struct {
 	watch func(ctx context.Context, changed func(...cloud.Key)) error
 }
 
-func (p provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	c, err := p.Provider.Connect(credentials)
+func (p provider) Connect(namespace string, credentials map[string][]byte) (cloud.Cloud, error) {
+	c, err := p.Provider.Connect(namespace, credentials)
 	return hostile{c, p.watch}, err
 }
 

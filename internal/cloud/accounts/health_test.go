@@ -41,8 +41,8 @@ type ailingProvider struct {
 	ailing *ailing
 }
 
-func (p ailingProvider) Connect(credentials map[string][]byte) (c cloud.Cloud, err error) {
-	p.ailing.Cloud, err = p.Provider.Connect(credentials)
+func (p ailingProvider) Connect(namespace string, credentials map[string][]byte) (c cloud.Cloud, err error) {
+	p.ailing.Cloud, err = p.Provider.Connect(namespace, credentials)
 	return p.ailing, err
 }
 

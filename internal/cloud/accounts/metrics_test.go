@@ -19,8 +19,8 @@ type well struct {
 	health *cloud.Health
 }
 
-func (w well) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	c, err := w.Provider.Connect(credentials)
+func (w well) Connect(namespace string, credentials map[string][]byte) (cloud.Cloud, error) {
+	c, err := w.Provider.Connect(namespace, credentials)
 	return wellCloud{c, w.health}, err
 }
 

@@ -18,8 +18,8 @@ func (moved) Watch(context.Context, func(...cloud.Key)) error { return cloud.Err
 type movedProvider struct{ fake.Provider }
 
 // Connect is part of cloud.Provider.
-func (p movedProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	c, err := p.Provider.Connect(credentials)
+func (p movedProvider) Connect(namespace string, credentials map[string][]byte) (cloud.Cloud, error) {
+	c, err := p.Provider.Connect(namespace, credentials)
 	return &moved{c}, err
 }
 

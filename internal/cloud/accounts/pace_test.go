@@ -32,7 +32,7 @@ type refusing struct{ fake.Provider }
 var errRefusing = errors.New("there is no such server")
 
 // Connect is part of cloud.Provider.
-func (refusing) Connect(map[string][]byte) (cloud.Cloud, error) { return nil, errRefusing }
+func (refusing) Connect(string, map[string][]byte) (cloud.Cloud, error) { return nil, errRefusing }
 
 // TestRefusedConnection: credentials that are no account open none.
 func TestRefusedConnection(t *testing.T) {

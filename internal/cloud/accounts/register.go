@@ -162,7 +162,7 @@ func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id princi
 
 // connect opens an account for a namespace that has room for it.
 func (r *Register) connect(p cloud.Provider, id principal, namespace string, credentials map[string][]byte) (*account, error) {
-	c, err := p.Connect(credentials)
+	c, err := p.Connect(namespace, credentials)
 	if err != nil {
 		return nil, err
 	}

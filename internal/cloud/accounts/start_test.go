@@ -67,8 +67,8 @@ type endingProvider struct {
 }
 
 // Connect is part of cloud.Provider.
-func (p endingProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	_, err := p.ailingProvider.Connect(credentials)
+func (p endingProvider) Connect(namespace string, credentials map[string][]byte) (cloud.Cloud, error) {
+	_, err := p.ailingProvider.Connect(namespace, credentials)
 	return p.ending, err
 }
 

@@ -52,7 +52,7 @@ func TestCloudWithoutServices(t *testing.T) {
 		},
 	}
 	const why = "provided Cloud field is missing Azure Resource Manager configuration"
-	_, err := p.Connect(nil)
+	_, err := p.Connect("", nil)
 	expect.Says(t, "an account", err, why)
 	spec := (&stage{}).spec().Azure
 	_, err = p.Inspect(t.Context(), nil, Pool{Spec: spec})

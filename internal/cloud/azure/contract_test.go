@@ -99,7 +99,7 @@ type contractProvider struct {
 	stage *contractStage
 }
 
-func (p contractProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+func (p contractProvider) Connect(_ string, credentials map[string][]byte) (cloud.Cloud, error) {
 	who, err := p.login(credentials)
 	if err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func use(t *testing.T, p Provider, by cloud.Asker, identity *unstructured.Unstru
 	if err != nil {
 		return err
 	}
-	c, err := p.As(grant).Connect(secret)
+	c, err := p.As(grant).Connect("", secret)
 	if err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func (p Provider) Principal(credentials map[string][]byte) (string, error) {
 }
 
 // Connect checks the form of the credentials. The first call asks for a token.
-func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+func (p Provider) Connect(_ string, credentials map[string][]byte) (cloud.Cloud, error) {
 	principal, err := p.signIn(credentials)
 	if err != nil {
 		return nil, err

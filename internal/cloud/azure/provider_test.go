@@ -88,7 +88,7 @@ func TestConnect(t *testing.T) {
 	}
 	opened := func(p Provider) *account {
 		t.Helper()
-		got := expect.Got(p.Connect(secret))(t).(*account)
+		got := expect.Got(p.Connect("", secret))(t).(*account)
 		t.Cleanup(func() { expect.Fine(t, got.Close(t.Context())) })
 		return got
 	}
@@ -117,7 +117,7 @@ func TestConnect(t *testing.T) {
 	name := expect.Got(Provider{}.Principal(secret))(t)
 	expect.Same(t, "principal has the client", true, strings.Contains(name, armsim.ClientID))
 	delete(secret, "clientID")
-	_, err := Provider{}.Connect(secret)
+	_, err := Provider{}.Connect("", secret)
 	expect.Says(t, "no client", err, "clientID")
 	_, err = Provider{}.Principal(secret)
 	expect.Says(t, "the principal of no client", err, "clientID")

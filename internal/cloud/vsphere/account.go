@@ -90,8 +90,12 @@ func (a *account) Health() cloud.Health {
 // Marked returns the VMs with our marks that the watch has seen.
 func (a *account) Marked() ([]cloud.Marked, bool) { return a.inventory.Marked() }
 
-// Close ends the session for good.
-func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx) }
+// Close ends the session for good, and gives back the room that was taken.
+func (a *account) Close(ctx context.Context) error {
+	a.inventory.Begin()
+	a.clones.Close()
+	return a.session.Close(ctx)
+}
 
 // inTurn pursues a goal from memory, or in one of the places that callers share. Early callers are queued and woken when it is
 // time.

@@ -100,8 +100,8 @@ type contractProvider struct {
 	ahead time.Duration
 }
 
-func (p contractProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	c, err := p.Provider.Connect(credentials)
+func (p contractProvider) Connect(namespace string, credentials map[string][]byte) (cloud.Cloud, error) {
+	c, err := p.Provider.Connect(namespace, credentials)
 	if err == nil {
 		a := prompt(c)
 		a.opened, a.now = time.Time{}, proved.Clock(p.ahead)

@@ -30,7 +30,7 @@ func TestFigures(t *testing.T) {
 func TestGathers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := expect.Got(Provider{}.Connect(map[string][]byte{
+		c := expect.Got(Provider{}.Connect("", map[string][]byte{
 			"server": []byte("vcenter.example.com"), "username": []byte("u"), "password": []byte("p"),
 			"thumbprint": bytes.Repeat([]byte("00"), 32),
 		}))(t)

@@ -19,7 +19,7 @@ import (
 // lateConnect connects to a vCenter through a door, long after the last process did.
 func lateConnect(t *testing.T, credentials map[string][]byte) *account {
 	t.Helper()
-	c := expect.Got(Provider{}.Connect(credentials))(t)
+	c := expect.Got(Provider{}.Connect("", credentials))(t)
 	a := prompt(c)
 	a.opened = time.Time{}
 	t.Cleanup(func() { _ = a.Close(context.Background()) })

@@ -101,7 +101,7 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	v := newAway(t)
 	machines := machinesOf(t, v.stage, 5)
-	a := prompt(expect.Got(Provider{}.Connect(v.door.Credentials()))(t))
+	a := prompt(expect.Got(Provider{}.Connect("", v.door.Credentials()))(t))
 	a.session.ProbeEvery(10 * time.Millisecond)
 	w := watchOn(t, a)
 	t.Cleanup(func() { _ = a.Close(context.Background()) })

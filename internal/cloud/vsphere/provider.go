@@ -47,6 +47,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // identities is the namespace of the ids that are derived from UIDs. It must never change, because the ids of machines
@@ -54,7 +55,10 @@ import (
 var identities = uuid.MustParse("6f1d3c52-0a5f-4c0e-9d55-2f8a7b1e64c3")
 
 // Provider is vSphere.
-type Provider struct{}
+type Provider struct {
+	// Kept is what is kept of the vCenters, and of what else, for each namespace; nil does not count it.
+	Kept *tenants.Bytes
+}
 
 var _ cloud.Provider = Provider{}
 
@@ -117,12 +121,15 @@ func (Provider) Principal(credentials map[string][]byte) (string, error) {
 }
 
 // Connect checks the form of the credentials. The first call that needs the vCenter logs in.
-func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+func (p Provider) Connect(namespace string, credentials map[string][]byte) (cloud.Cloud, error) {
+	share := p.Kept.Share(namespace)
 	s, err := session.Open(credentials)
 	if err != nil {
 		return nil, err
 	}
+	s.TakeFrom(share)
 	a := &account{session: s, places: places.In(s), now: time.Now, opened: time.Now(), gathered: gathered}
+	a.inventory.Share = share
 	a.clones = clones.In(s, func() time.Time { return a.now() }, a.ledger.cloned)
 	s.Freed = a.waiting.freed
 	return a, nil

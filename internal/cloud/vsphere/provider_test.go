@@ -89,7 +89,7 @@ func TestCredentials(t *testing.T) {
 	t.Parallel()
 	_, err := Provider{}.Principal(map[string][]byte{})
 	cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsMissingReason)
-	c, err := Provider{}.Connect(map[string][]byte{})
+	c, err := Provider{}.Connect("", map[string][]byte{})
 	cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsMissingReason)
 	expect.Same(t, "an account", true, c == nil)
 }

@@ -39,7 +39,7 @@ func (s *stage) spec() infrav1.WindowsMachineSpec {
 // account connects to the vCenter, long after the last process did.
 func (s *stage) account() *account {
 	s.t.Helper()
-	c, err := Provider{}.Connect(s.Credentials())
+	c, err := Provider{}.Connect("", s.Credentials())
 	s.Must(err)
 	a := prompt(c)
 	a.opened = time.Time{}

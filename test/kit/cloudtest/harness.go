@@ -98,7 +98,7 @@ func (w world) process() cloud.Cloud {
 
 func (w world) connect(credentials map[string][]byte) cloud.Cloud {
 	w.t.Helper()
-	c, err := w.Provider.Connect(credentials)
+	c, err := w.Provider.Connect("team", credentials)
 	if err != nil {
 		w.t.Fatalf("connect: %v", err)
 	}

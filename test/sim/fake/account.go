@@ -74,7 +74,7 @@ func missingPassword() error {
 }
 
 // Connect requires the key password. The key server names one of the servers that the cloud consists of.
-func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+func (p Provider) Connect(_ string, credentials map[string][]byte) (cloud.Cloud, error) {
 	if len(credentials["clientSecret"]) == 0 {
 		return nil, missingPassword()
 	}

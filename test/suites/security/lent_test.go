@@ -174,7 +174,7 @@ func onlyWith(secret map[string][]byte, key, value string) map[string][]byte {
 // serverOf is the server of the account of a Secret.
 func serverOf(t *testing.T, p cloud.Provider, secret map[string][]byte) (string, error) {
 	t.Helper()
-	c, err := p.Connect(secret)
+	c, err := p.Connect("", secret)
 	if err != nil {
 		return "", err
 	}

@@ -58,7 +58,7 @@ func machineSpec() infrav1.WindowsMachineSpec {
 // connect as a new process does.
 func (e *estate) connect() cloud.Cloud {
 	e.t.Helper()
-	c := expect.Got(vsphere.Provider{}.Connect(e.Credentials()))(e.t)
+	c := expect.Got(vsphere.Provider{}.Connect("", e.Credentials()))(e.t)
 	e.t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }

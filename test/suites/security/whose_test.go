@@ -70,7 +70,7 @@ func sharedLogins(t *testing.T) map[string]*sharedLogin {
 // connect is another process with the same login, whose watch runs.
 func (s *sharedLogin) connect(t *testing.T) cloud.Cloud {
 	t.Helper()
-	c := expect.Got(s.provider.Connect(s.login))(t)
+	c := expect.Got(s.provider.Connect("", s.login))(t)
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Watch(ctx, func(...cloud.Key) {}) }()

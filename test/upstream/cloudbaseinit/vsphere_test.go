@@ -121,7 +121,7 @@ func order(t *testing.T, name string, userData source) cloud.Machine {
 // ensure calls our provider until the VM runs, as the controllers do, and ends its session.
 func ensure(ctx context.Context, t *testing.T, v *vcenter.VCenter, m cloud.Machine) {
 	t.Helper()
-	account := expect.Got(vsphere.Provider{}.Connect(v.Credentials()))(t)
+	account := expect.Got(vsphere.Provider{}.Connect("", v.Credentials()))(t)
 	wait.Until(t, m.Name+" to run", func() (any, bool) {
 		vm, err := account.Ensure(ctx, m)
 		return []any{vm, err}, vm.State == cloud.Running

@@ -10,11 +10,14 @@
 //   - The suspects of a machine are those of the first answer, or of the first one after the time that Rivals is given. Later
 //     clones are not added until Forget.
 //   - Update returns the keys of the machines whose suspect has ended, and no others.
+//   - All of it takes from the share of the account's namespace. A machine whose suspects find no room gets the session's error
+//     ErrNoRoom until they do.
 package clones
 
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +41,14 @@ type Clones struct {
 	earlier  []clone // of the first list
 	asked    time.Time
 	machines map[cloud.MachineID]*suspicion
+	kept     int // bytes of the share
 }
+
+// What a clone of the first list and a suspect of a machine take, in bytes.
+const (
+	perClone   = 512
+	perSuspect = 128
+)
 
 // caller is our own user at the vCenter.
 type caller struct{ user string }
@@ -64,11 +74,11 @@ func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended b
 	c.mu.Lock()
 	s, candidates := c.machines[m.ID()], concerning(m, c.earlier, c.caller)
 	if s == nil && len(candidates) > 0 {
-		s = c.suspect(m, candidates, c.asked)
+		s, err = c.suspect(m, candidates, c.asked)
 	}
 	c.mu.Unlock()
 	if s == nil {
-		return false, false, nil
+		return false, false, err
 	}
 	running, err = c.left(ctx, m)
 	return running, true, err
@@ -90,14 +100,46 @@ func (c *Clones) Rivals(ctx context.Context, m cloud.Machine, cutoff time.Time) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.suspect(m, concerning(m, clones, c.caller), now).tasks) > 0, nil
+	if s, err = c.suspect(m, concerning(m, clones, c.caller), now); err != nil {
+		return false, err
+	}
+	return len(s.tasks) > 0, nil
 }
 
 // Forget drops the suspects of m, so that the next question asks the vCenter anew.
 func (c *Clones) Forget(m cloud.Machine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.machines, m.ID())
+	c.forget(m.ID())
+}
+
+func (c *Clones) forget(id cloud.MachineID) {
+	if s := c.machines[id]; s != nil {
+		c.give(len(s.tasks) * perSuspect)
+		delete(c.machines, id)
+	}
+}
+
+// Close gives all room back.
+func (c *Clones) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.earlier, c.asked, c.machines = nil, time.Time{}, map[cloud.MachineID]*suspicion{}
+	c.give(c.kept)
+}
+
+// take takes room of the share.
+func (c *Clones) take(bytes int) error {
+	if !c.session.Share().Take(bytes) {
+		return session.Classify(session.ErrNoRoom)
+	}
+	c.kept += bytes
+	return nil
+}
+
+func (c *Clones) give(bytes int) {
+	c.session.Share().Give(bytes)
+	c.kept -= bytes
 }
 
 // Tasks returns the tasks whose end is awaited.
@@ -138,6 +180,7 @@ func (c *Clones) Update(u types.ObjectUpdate) (keys []cloud.Key) {
 	for _, s := range c.machines {
 		if s.tasks[u.Obj] {
 			delete(s.tasks, u.Obj)
+			c.give(perSuspect)
 			keys = append(keys, s.key)
 		}
 	}
@@ -164,12 +207,16 @@ func (c *Clones) left(ctx context.Context, m cloud.Machine) (bool, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(s.tasks, func(t types.ManagedObjectReference, _ bool) bool { return !running[t] })
+	if c.machines[m.ID()] == s {
+		count := len(s.tasks)
+		maps.DeleteFunc(s.tasks, func(t types.ManagedObjectReference, _ bool) bool { return !running[t] })
+		c.give((count - len(s.tasks)) * perSuspect)
+	}
 	return len(s.tasks) > 0, nil
 }
 
 // suspect notes the clones that are under way; c.mu is held.
-func (c *Clones) suspect(m cloud.Machine, candidates []clone, listed time.Time) *suspicion {
+func (c *Clones) suspect(m cloud.Machine, candidates []clone, listed time.Time) (*suspicion, error) {
 	ownTasks := c.ownTasks()
 	s := &suspicion{key: m.Key, tasks: Tasks{}, listed: listed}
 	for _, candidate := range candidates {
@@ -177,8 +224,12 @@ func (c *Clones) suspect(m cloud.Machine, candidates []clone, listed time.Time) 
 			s.tasks[candidate.task] = true
 		}
 	}
+	c.forget(m.ID())
+	if err := c.take(len(s.tasks) * perSuspect); err != nil {
+		return nil, err
+	}
 	c.machines[m.ID()] = s
-	return s
+	return s, nil
 }
 
 func (c *Clones) askOnce(ctx context.Context) error {
@@ -199,11 +250,10 @@ func (c *Clones) askOnce(ctx context.Context) error {
 		return nil
 	}
 	ownTasks := c.ownTasks()
-	for _, candidate := range clones {
-		if !ownTasks[candidate.task] {
-			c.earlier = append(c.earlier, candidate)
-		}
+	clones = slices.DeleteFunc(clones, func(candidate clone) bool { return ownTasks[candidate.task] })
+	if err := c.take(len(clones) * perClone); err != nil {
+		return err
 	}
-	c.asked = now
+	c.earlier, c.asked = clones, now
 	return nil
 }

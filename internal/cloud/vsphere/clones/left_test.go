@@ -2,6 +2,7 @@ package clones
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
@@ -53,4 +55,42 @@ func TestLeft(t *testing.T) {
 		t.Errorf("left without an answer = %t, %v", got, err)
 	}
 	expect.Same(t, "suspects without an answer", 1, len(c.Tasks()))
+}
+
+// TestSuspectsHaveRoom: suspects of all machines take from the share of the namespace; a machine without room waits until others
+// have ended, and all is given back in the end.
+func TestSuspectsHaveRoom(t *testing.T) {
+	v, kept := vcenter.New(t), &tenants.Bytes{}
+	s := expect.Got(session.Open(v.Credentials()))(t)
+	s.TakeFrom(kept.Share("team"))
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	c := In(s, time.Now, func() Tasks { return nil })
+	c.caller = &caller{}
+	var candidates []clone
+	for i := range 10_000 {
+		task := types.ManagedObjectReference{Type: "Task", Value: fmt.Sprint("task-", i)}
+		candidates = append(candidates, clone{task: task, active: true})
+	}
+	machine := func(i int) cloud.Machine {
+		return cloud.Machine{Identity: cloud.Identity{ProviderID: fmt.Sprint("vsphere://", i)}}
+	}
+	suspect := func(i int) error {
+		_, err := c.suspect(machine(i), candidates, time.Now())
+		return err
+	}
+	room := kept.Bound("team") / perSuspect / len(candidates)
+	for i := range room {
+		for range 2 { // again takes no more
+			expect.OK(t, suspect(i))
+		}
+	}
+	expect.Says(t, "a machine without room", suspect(room), "leaves no room")
+	for _, candidate := range candidates[:len(candidates)/room+1] {
+		c.Update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: candidate.task})
+	}
+	candidates = candidates[len(candidates)/room+1:]
+	expect.OK(t, suspect(room))
+	c.Forget(machine(0))
+	c.Close()
+	expect.Same(t, "kept in the end", 0, kept.Kept("team"))
 }

@@ -17,11 +17,12 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // Limits of an inventory, in bytes. Others' VMs and the reports of ours have limits of their own, so that neither takes the room
-// of the rest: there is room for 10,000 VMs of others, and for 5,000 of ours with a report of 1 KiB each. A VM or a report that
-// finds no room is left out, and read by a call.
+// of the rest: there is room for 10,000 VMs of others, and for 5,000 of ours with a report of 1 KiB each. All inventories of a
+// namespace have its share. A VM or a report that finds no room is left out, and read by a call.
 const (
 	maxOthers    = 4 << 20
 	maxInventory = 6 << 20 // of ours, without their reports
@@ -34,6 +35,9 @@ const (
 // Inventory is that of one account. VMs without our marks are in it too, because a VM can appear before its marks do. It can
 // prove that a VM exists; the account decides what the absence of a VM proves.
 type Inventory struct {
+	// Share is what the namespace of the account has for this and all else. Set it before use.
+	Share tenants.Share
+
 	mu           sync.Mutex
 	synced       bool                                      // up to date, but for the time that a change takes to arrive
 	vms          map[types.ManagedObjectReference]*seen.VM // with one of our marks, or ours by their reference
@@ -51,6 +55,7 @@ func (i *Inventory) Begin() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	keys := i.keys()
+	i.Share.Give(i.size + i.reports + i.foreign)
 	i.synced, i.size, i.reports, i.foreign, i.missing = false, 0, 0, 0, missing{}
 	i.vms = map[types.ManagedObjectReference]*seen.VM{}
 	i.byProviderID = map[string]types.ManagedObjectReference{}
@@ -140,6 +145,7 @@ func (i *Inventory) take(ref types.ManagedObjectReference) *seen.VM {
 	ref = seen.RefOf(ref.Value)
 	if o, ok := i.otherVMs[ref.Value]; ok {
 		i.foreign -= o.size(ref.Value)
+		i.Share.Give(o.size(ref.Value))
 		delete(i.otherVMs, ref.Value)
 		return o.sighting(ref)
 	}
@@ -149,6 +155,7 @@ func (i *Inventory) take(ref types.ManagedObjectReference) *seen.VM {
 	}
 	i.size -= sizeOf(s)
 	i.reports -= reported(s)
+	i.Share.Give(sizeOf(s) + reported(s))
 	i.missing.reports -= s.Withheld
 	delete(i.vms, ref)
 	if i.byProviderID[s.ProviderID] == ref {
@@ -162,10 +169,10 @@ func (i *Inventory) keep(s *seen.VM) bool {
 	if !isOurs(s) && s.Cluster == "" && !i.guests.listed[s.Ref] {
 		return i.keepOther(s)
 	}
-	if i.size+sizeOf(s) > maxInventory {
+	if i.size+sizeOf(s) > maxInventory || !i.Share.Take(sizeOf(s)) {
 		return false
 	}
-	if i.reports+reported(s) > maxReports {
+	if i.reports+reported(s) > maxReports || !i.Share.Take(reported(s)) {
 		s.Report, s.Withheld = "", reported(s)
 	}
 	i.size += sizeOf(s)

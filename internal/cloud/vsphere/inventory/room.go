@@ -22,7 +22,7 @@ func (i *Inventory) keepOther(s *seen.VM) bool {
 		parent: unique.Make(s.Parent), partial: s.Partial,
 	}
 	size := o.size(s.Ref.Value)
-	if i.foreign+size > maxOthers {
+	if i.foreign+size > maxOthers || !i.Share.Take(size) {
 		return false
 	}
 	i.foreign += size
@@ -69,5 +69,6 @@ func (i *Inventory) HasRoomAgain() bool {
 	defer i.mu.Unlock()
 	left := i.missing.vms * large
 	return left+i.missing.reports > 0 &&
-		i.size+left <= maxInventory*7/8 && i.foreign+left <= maxOthers*7/8 && i.reports+i.missing.reports <= maxReports*7/8
+		i.size+left <= maxInventory*7/8 && i.foreign+left <= maxOthers*7/8 && i.reports+i.missing.reports <= maxReports*7/8 &&
+		i.Share.Fits(left+i.missing.reports)
 }

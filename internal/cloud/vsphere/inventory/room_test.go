@@ -10,6 +10,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
 )
@@ -160,4 +161,34 @@ func TestNoRoomForARecord(t *testing.T) {
 		i.Update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: seen.RefOf("vm-1")})
 		expect.Same(t, "it has no VM once that is gone", []bool{true, true}, []bool{i.Lacks(m), i.Lacks(other)})
 	}
+}
+
+// TestShare: the inventories of a namespace share its room. What finds none is left out, and read again once there is some. All
+// of it is given back when a watch begins anew.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	kept := &tenants.Bytes{}
+	share := kept.Share("team")
+	i, beside := fresh(), fresh()
+	i.Share, beside.Share = share, share
+	for n := range 100 {
+		beside.Update(foreign(n))
+	}
+	m := machines.VSphere("m")
+	enters(beside, "vm", m, strings.Repeat("r", 1<<10))
+	expect.Same(t, "what is counted", beside.size+beside.reports+beside.foreign, kept.Kept("team"))
+	rest := kept.Bound("team") - kept.Kept("team")
+	expect.Same(t, "room for the rest", true, share.Take(rest))
+
+	i.Update(foreign(0))
+	enters(i, "vm", m, "r")
+	beside.UpdateGuest(appeared("vm", types.ObjectUpdateKindModify, reports(strings.Repeat("r", 2<<10))))
+	expect.Same(t, "VMs that found no room", []int{2, 0}, []int{i.missing.vms, beside.missing.vms})
+	expect.Same(t, "bytes of a report that found none", 2<<10, beside.missing.reports)
+	expect.Same(t, "room again", []bool{false, false}, []bool{i.HasRoomAgain(), beside.HasRoomAgain()})
+	share.Give(rest)
+	expect.Same(t, "room again", []bool{true, true}, []bool{i.HasRoomAgain(), beside.HasRoomAgain()})
+	i.Begin()
+	beside.Begin()
+	expect.Same(t, "kept in the end", 0, kept.Kept("team"))
 }

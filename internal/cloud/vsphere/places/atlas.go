@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -107,7 +108,7 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 	if name != "" {
 		return a.find(ctx, "resourcePool", name)
 	}
-	objects, err := a.readProperty(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool")
+	objects, err := a.readProperty(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool", nil)
 	if err != nil {
 		return types.ManagedObjectReference{}, err
 	}
@@ -231,14 +232,13 @@ func (a atlas) byReference(ctx context.Context, field, name string) (*types.Mana
 // search looks for a name, in which wildcards may stand, everywhere in the datacenter.
 func (a atlas) search(ctx context.Context, field, name string) (found []types.ManagedObjectReference, err error) {
 	rule := nameable[kindOf(field)]
-	objects, err := a.readProperty(ctx, rule.kinds, "ManagedEntity", "name")
-	for ref, properties := range objects {
+	matches := func(ref types.ManagedObjectReference, properties map[string]any) bool {
 		actual, _ := properties["name"].(string)
-		if matches, _ := path.Match(name, actual); matches && slices.Contains(rule.kinds, ref.Type) {
-			found = append(found, ref)
-		}
+		match, _ := path.Match(name, actual)
+		return match && slices.Contains(rule.kinds, ref.Type)
 	}
-	return found, err
+	objects, err := a.readProperty(ctx, rule.kinds, "ManagedEntity", "name", matches)
+	return slices.Collect(maps.Keys(objects)), err
 }
 
 // paths are the inventory paths of some objects. Only the first few are looked up, because each costs a call.
@@ -289,9 +289,13 @@ func (a atlas) missing(field, name string) error {
 		field, name, place, nameable[kindOf(field)].forms, spelling)
 }
 
-// readProperty reads a property of all objects of some kinds in the datacenter. base is the type that all these kinds extend.
-func (a atlas) readProperty(ctx context.Context, kinds []string, base, property string) (found session.Objects, err error) {
+// readProperty reads a property of the wanted objects of some kinds in the datacenter. base is the type that all these kinds
+// extend.
+func (a atlas) readProperty(
+	ctx context.Context, kinds []string, base, property string, wanted func(types.ManagedObjectReference, map[string]any) bool,
+) (found session.Objects, err error) {
 	err = a.viewing(ctx, kinds, func(source session.Source) (err error) {
+		source.Keep = wanted
 		found, err = session.Read(ctx, a.client, source, base, property)
 		return err
 	})

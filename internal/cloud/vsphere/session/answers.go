@@ -14,6 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
+	"github.com/capwin/cluster-api-provider-windows/internal/turns"
 )
 
 // Limits of an answer. The author of a Secret chooses the server, so an answer can be anything. A VM whose guest has
@@ -32,6 +35,10 @@ const (
 	// maxHeader is how many bytes the head of an answer may have.
 	maxHeader = 64 << 10
 
+	// uncounted bytes of an answer take no room: most answers have no more. Those beyond count with what they are decoded to.
+	uncounted = 64 << 10
+	decoded   = 2
+
 	// heavy answers have more parts than this. They are decoded one at a time, because the decoder needs up to a KiB for a part.
 	heavy = 2000
 )
@@ -43,7 +50,10 @@ var ErrTooLarge = errors.New("the answer is too large")
 var ErrForeign = errors.New("the answer is not that of a vCenter")
 
 // bounded reads each answer to its end, within the limits, before anyone decodes it.
-type bounded struct{ http.RoundTripper }
+type bounded struct {
+	http.RoundTripper
+	share tenants.Share
+}
 
 // RoundTrip is part of http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -58,33 +68,35 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer.Body = http.NoBody                                   // because the status is the answer
 		return answer, nil
 	}
-	var kept sieve
-	if _, err := io.Copy(&kept, body); err != nil { // which the sieve ends at its limits
+	read := loan{share: b.share}
+	kept := sieve{room: &read, counted: uncounted}
+	leave := func() {}
+	if _, err = io.Copy(&kept, body); err == nil && kept.parts > heavy { // which the sieve ends at its limits
+		leave, err = decoders.Enter(r.Context(), b.share.Namespace())
+	}
+	if err != nil {
+		read.end()
 		return nil, err
 	}
-	answer.Body = io.NopCloser(&kept.out)
-	if kept.parts > heavy {
-		answer.Body = takeTurn(&kept.out)
-	}
+	answer.Body = arrived{&kept.out, sync.OnceFunc(func() {
+		leave()
+		read.end()
+	})}
 	return answer, nil
 }
 
-// turn is held while a heavy answer is decoded. All of it has arrived by then, so no server can make the others wait.
-var turn sync.Mutex
+// decoders have a place for one heavy answer. All of it has arrived by then, so no server can make the others wait.
+var decoders = turns.Places{Count: 1}
 
-type turned struct {
+// arrived is an answer with all that it holds until it is closed.
+type arrived struct {
 	io.Reader
 	release func()
 }
 
-func takeTurn(answer io.Reader) io.ReadCloser {
-	turn.Lock()
-	return turned{answer, sync.OnceFunc(turn.Unlock)}
-}
-
 // Close is part of io.ReadCloser.
-func (t turned) Close() error {
-	t.release()
+func (a arrived) Close() error {
+	a.release()
 	return nil
 }
 
@@ -95,6 +107,8 @@ type sieve struct {
 	state                    state
 	quote, previous          byte
 	entity, cut              bool // in a text: an & was kept without its ; yet, and the rest is left out
+	room                     *loan
+	counted                  int // bytes of out for which there is room
 }
 
 type state int
@@ -138,6 +152,10 @@ func (s *sieve) sift(p []byte) error {
 		return fmt.Errorf("%w: more than %d bytes that count", ErrTooLarge, maxKept)
 	case s.parts > maxParts:
 		return fmt.Errorf("%w: more than %d elements and attributes", ErrTooLarge, maxParts)
+	case s.out.Len() > s.counted:
+		growth := s.out.Len() - s.counted + uncounted
+		s.counted += growth
+		return s.room.take(decoded * growth)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -17,6 +18,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -24,7 +26,7 @@ import (
 
 // sifted writes an answer in pieces of a length, as it may arrive.
 func sifted(answer string, piece int) (*sieve, error) {
-	var s sieve
+	s := sieve{counted: uncounted}
 	_, err := io.CopyBuffer(struct{ io.Writer }{&s}, struct{ io.Reader }{strings.NewReader(answer)}, make([]byte, piece))
 	return &s, err
 }
@@ -106,27 +108,59 @@ func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(a)))}, nil
 }
 
+// arrive returns the body of an answer, which its test closes.
+func arrive(t *testing.T, b bounded) (io.ReadCloser, error) {
+	t.Helper()
+	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
+	answer, err := b.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}
+
 // TestHeavy: an answer with many parts is decoded alone, until it is closed, and one with fewer parts waits for none.
 func TestHeavy(t *testing.T) {
-	free := func() bool {
-		if !turn.TryLock() {
-			return false
-		}
-		turn.Unlock()
-		return true
-	}
-	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
+	answering := func(parts int) bounded { return bounded{RoundTripper: answers(strings.Repeat("<x/>", parts))} }
 	for parts, alone := range map[int]bool{heavy: false, heavy + 1: true} {
-		text := strings.Repeat("<x/>", parts)
-		answer, err := bounded{answers(text)}.RoundTrip(request)
-		expect.OK(t, err)
-		expect.Same(t, "others may decode", !alone, free())
-		expect.Same(t, "text", text, string(expect.Got(io.ReadAll(answer.Body))(t)))
-		for range 2 { // as often as one likes
-			expect.OK(t, answer.Body.Close())
-			expect.Same(t, "others may decode after it", true, free())
-		}
+		synctest.Test(t, func(t *testing.T) {
+			first := expect.Got(arrive(t, answering(parts)))(t)
+			var second io.ReadCloser
+			go func() { second, _ = arrive(t, answering(heavy+1)) }()
+			synctest.Wait()
+			expect.Same(t, "another one waits", alone, second == nil)
+			expect.Same(t, "text", parts*len("<x/>"), len(expect.Got(io.ReadAll(first))(t)))
+			for range 2 { // as often as one likes
+				expect.OK(t, first.Close())
+			}
+			synctest.Wait()
+			expect.OK(t, second.Close())
+		})
 	}
+}
+
+// TestAnswersHaveRoom: what answers take beyond the usual counts for the namespace of the account until they are closed, whatever
+// its server sends, and without room there none is read.
+func TestAnswersHaveRoom(t *testing.T) {
+	kept := &tenants.Bytes{}
+	b := bounded{answers(strings.Repeat("<x>"+strings.Repeat("x", maxText)+"</x>", 20)), kept.Share("team")}
+	var open []io.ReadCloser
+	for {
+		body, err := arrive(t, b)
+		if err != nil {
+			expect.Same(t, "no room", true, errors.Is(err, ErrNoRoom))
+			expect.Says(t, "the machine's condition", Classify(err), "leaves no room")
+			break
+		}
+		open = append(open, body)
+	}
+	expect.Same(t, "answers of 2.5 MiB at once", 6, len(open))
+	elsewhere := bounded{b.RoundTripper, kept.Share("elsewhere")}
+	expect.OK(t, expect.Got(arrive(t, elsewhere))(t).Close())
+	for _, body := range open {
+		expect.OK(t, body.Close())
+	}
+	expect.Same(t, "kept in the end", 0, kept.Kept("team")+kept.Kept("elsewhere"))
 }
 
 // TestComplete: a vCenter has all parts that we use, and an id.

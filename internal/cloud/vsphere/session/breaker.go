@@ -41,6 +41,9 @@ func Silent(err error) bool { return errors.Is(err, errSilent) }
 // Broken reports whether the vCenter does not answer: calls fail at once.
 func (s *Session) Broken() bool { return s.breaker.refusal() != nil }
 
+// ProbeEvery sets how often a vCenter that does not answer is asked whether it does. It is called before any other method.
+func (s *Session) ProbeEvery(pause time.Duration) { s.breaker.state.Pause = pause }
+
 // Await asks a vCenter that does not answer every few seconds, until it does or ctx ends. No other call asks it then.
 func (s *Session) Await(ctx context.Context) {
 	s.breaker.await(1)

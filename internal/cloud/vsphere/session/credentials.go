@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // The keys of the Secret.
@@ -24,12 +25,13 @@ const (
 	keyThumbprint = "thumbprint"
 )
 
-// endpoint is a vCenter and how to get in.
+// endpoint is a vCenter and how to get in, and what its answers take from.
 type endpoint struct {
 	server   string
 	username string
 	password func() string // a function prints as nothing but an address, wherever it stands
 	tls      *tls.Config
+	share    tenants.Share
 }
 
 // errOtherCertificate means that the server is not the one in the Secret.

@@ -29,7 +29,7 @@ func TestNoAnswer(t *testing.T) {
 	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
 	for err, broken := range map[error]bool{io.ErrUnexpectedEOF: true, ErrTooLarge: false, ErrForeign: false} {
 		b := circuit{state: newBreaker()}
-		way := bounded{observed{refuses{err}, &b, time.Now}}
+		way := bounded{RoundTripper: observed{refuses{err}, &b, time.Now}}
 		for range silentRequests {
 			expect.Same(t, err.Error()+": broken too soon", false, b.refusal() != nil)
 			answer, got := way.RoundTrip(request)
@@ -135,7 +135,7 @@ func TestPage(t *testing.T) {
 			page.Objects = nil
 		}
 		found := Objects{}
-		expect.Same(t, name, c.good, found.add(page, 1, c.visible) == nil)
+		expect.Same(t, name, c.good, found.add(page, 1, Source{Visible: c.visible}, nil) == nil)
 		expect.Same(t, name+": found", c.want, found)
 	}
 }

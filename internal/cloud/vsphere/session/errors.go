@@ -43,6 +43,11 @@ var rules = []rule{
 	},
 
 	{
+		matches(ErrNoRoom), cloud.Transient, infrav1.CloudUnreachableReason,
+		"what is kept of the vCenters and workload clusters of the machine's namespace leaves no room for the vCenter's answer; the " +
+			"controller tries again; the operator may allow more clusters, and room with them, by the manager's flag --tenants",
+	},
+	{
 		matches(ErrTooLarge), cloud.Transient, infrav1.CloudUnreachableReason,
 		"the vCenter's answer is larger than any that a call of ours needs, so it was not read: check the server in the Secret with " +
 			"the credentials; the controller tries again",

@@ -8,6 +8,8 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // Objects are properties of objects, by path. A property without a value is left out.
@@ -21,6 +23,9 @@ type Source struct {
 
 	// Visible leaves out the objects that the account may not read, instead of an error.
 	Visible bool
+
+	// Keep reports whether an object is wanted, by its properties; nil wants all.
+	Keep func(types.ManagedObjectReference, map[string]any) bool
 }
 
 // Step is a path from objects of a type to others.
@@ -60,7 +65,7 @@ func ReadKinds(ctx context.Context, c *vim25.Client, source Source, want map[str
 	found, read := Objects{}, 0
 	for page := answer.Returnval; page != nil; {
 		read += len(page.Objects)
-		if err := found.add(page, read, source.Visible); err != nil {
+		if err := found.add(page, read, source, loanOf(ctx)); err != nil {
 			giveBack(ctx, c, page.Token)
 			return nil, err
 		}
@@ -82,9 +87,11 @@ func ReadKinds(ctx context.Context, c *vim25.Client, source Source, want map[str
 const (
 	pageSize   = 1000
 	maxObjects = 50_000
+
+	perObject = 512 // bytes, besides its properties
 )
 
-func (found Objects) add(page *types.RetrieveResult, read int, visible bool) error {
+func (found Objects) add(page *types.RetrieveResult, read int, source Source, room *loan) error {
 	switch {
 	case read > maxObjects:
 		return fmt.Errorf("%w: more than %d objects", ErrTooLarge, maxObjects)
@@ -96,11 +103,13 @@ func (found Objects) add(page *types.RetrieveResult, read int, visible bool) err
 		for _, p := range o.PropSet {
 			properties[p.Name] = p.Val
 		}
-		found[o.Obj] = properties
 		err := denied(o.MissingSet)
-		if visible && Hidden(err) {
-			delete(found, o.Obj)
+		if source.Visible && Hidden(err) || err == nil && source.Keep != nil && !source.Keep(o.Obj, properties) {
 			continue
+		}
+		found[o.Obj] = properties
+		if err == nil {
+			err = room.take(perObject + tenants.SizeOf(properties))
 		}
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/find"
@@ -13,6 +14,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
@@ -93,6 +95,29 @@ func TestReadGivenUp(t *testing.T) {
 // TestLongestList: a list has at most as many objects as a vCenter can have.
 func TestLongestList(t *testing.T) {
 	page := &types.RetrieveResult{Objects: []types.ObjectContent{{}}}
-	expect.OK(t, Objects{}.add(page, maxObjects, false))
-	expect.Says(t, "one more", Objects{}.add(page, maxObjects+1, false), "too large: more than 50000 objects")
+	expect.OK(t, Objects{}.add(page, maxObjects, Source{}, nil))
+	expect.Says(t, "one more", Objects{}.add(page, maxObjects+1, Source{}, nil), "too large: more than 50000 objects")
+}
+
+// TestReadHasRoom: what is wanted of a list takes room, and nothing else of it; a list that finds none is an error.
+func TestReadHasRoom(t *testing.T) {
+	kept := &tenants.Bytes{}
+	room := &loan{share: kept.Share("team")}
+	page := &types.RetrieveResult{}
+	for i := range maxObjects {
+		page.Objects = append(page.Objects, types.ObjectContent{
+			Obj:     types.ManagedObjectReference{Type: "Folder", Value: fmt.Sprint("group-", i)},
+			PropSet: []types.DynamicProperty{{Name: "name", Val: strings.Repeat("n", 1<<10)}},
+		})
+	}
+	first := func(o types.ManagedObjectReference, _ map[string]any) bool { return o.Value == "group-0" }
+	found := Objects{}
+	expect.OK(t, found.add(page, 1, Source{Keep: first}, room))
+	expect.Same(t, "objects", 1, len(found))
+	if taken := kept.Kept("team"); taken < 1<<10 || taken > 4<<10 {
+		t.Errorf("an object with a name of 1 KiB takes %d bytes", taken)
+	}
+	expect.Same(t, "no room", true, errors.Is(found.add(page, 1, Source{}, room), ErrNoRoom))
+	room.end()
+	expect.Same(t, "kept in the end", 0, kept.Kept("team"))
 }

@@ -14,6 +14,7 @@
 //   - The server is not trusted beyond its certificate. An answer has at most 16 MiB unpacked, 4 MiB to keep, 128 KiB in one
 //     text, the rest of which is cut off, 50,000 parts and a depth of 100; see answers.go. One that has more, or that no vCenter
 //     gives, or that makes its reader panic, is a Transient error of this account: ErrTooLarge or ErrForeign is its cause.
+//   - Answers, and what a call reads of them, take from the share of the account's namespace; ErrNoRoom is ErrTooLarge, too.
 //   - A session is at one vCenter, by its instance UUID: if the address leads to another one later, it gets no call, and
 //     cloud.ErrOtherServer is the cause of the error.
 //   - After Close no call logs in again. Close does not wait for a vCenter that has not been sent the password yet.
@@ -91,9 +92,6 @@ func Open(credentials map[string][]byte) (*Session, error) {
 	return s, nil
 }
 
-// ProbeEvery sets how often a vCenter that does not answer is asked whether it does. It is called before any other method.
-func (s *Session) ProbeEvery(pause time.Duration) { s.breaker.state.Pause = pause }
-
 // Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: if the vCenter has
 // ended the session, Do logs in again first.
 func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim25.Client) (T, error)) (answer T, err error) {
@@ -114,7 +112,7 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 		if err := expected(ctx, client); err != nil {
 			return answer, err
 		}
-		answer, err = attempt(ctx, client, call)
+		answer, err = attempt(ctx, s, client, call)
 		if retried || !Is[*types.NotAuthenticated](err) {
 			return answer, Classify(err)
 		}
@@ -123,9 +121,11 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 }
 
 func attempt[T any](
-	ctx context.Context, c *vim25.Client, call func(context.Context, *vim25.Client) (T, error),
+	ctx context.Context, s *Session, c *vim25.Client, call func(context.Context, *vim25.Client) (T, error),
 ) (answer T, err error) {
 	defer Recover(&err)
+	ctx, end := s.borrow(ctx)
+	defer end()
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	return call(ctx, c)
@@ -305,7 +305,7 @@ func (e endpoint) reach(
 	http1.DialContext = (&net.Dialer{Timeout: loginTimeout, KeepAlive: CallTimeout}).DialContext
 	http1.MaxConnsPerHost, http1.MaxIdleConnsPerHost, http1.IdleConnTimeout = connections, connections, keepIdle
 	http1.MaxResponseHeaderBytes = maxHeader
-	transport.Transport, transport.Jar = observe(bounded{http1}), &cookie{}
+	transport.Transport, transport.Jar = observe(bounded{http1, e.share}), &cookie{}
 	// A redirect would take the password to another server.
 	transport.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	transport.UserAgent = "capwin"

@@ -245,7 +245,7 @@ func TestBodies(t *testing.T) {
 		http.StatusOK: {len(text), len(text)}, http.StatusServiceUnavailable: {maxHeader, 0},
 	} {
 		from := &body{Reader: strings.NewReader(text), status: status}
-		answer, err := bounded{from}.RoundTrip(request)
+		answer, err := bounded{RoundTripper: from}.RoundTrip(request)
 		expect.OK(t, err)
 		kept := expect.Got(io.ReadAll(answer.Body))(t)
 		expect.OK(t, answer.Body.Close())
@@ -257,7 +257,7 @@ func TestBodies(t *testing.T) {
 // TestTooLargeOnTheWire: what is too large is no answer.
 func TestTooLargeOnTheWire(t *testing.T) {
 	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
-	answer, err := bounded{answers(strings.Repeat("<x>", maxDepth+1))}.RoundTrip(request)
+	answer, err := bounded{RoundTripper: answers(strings.Repeat("<x>", maxDepth+1))}.RoundTrip(request)
 	if answer != nil {
 		expect.OK(t, answer.Body.Close())
 	}

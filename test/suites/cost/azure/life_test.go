@@ -173,7 +173,7 @@ func TestSecondProcess(t *testing.T) {
 	if len(endpoint) == 0 {
 		t.Skip("is a part of TestRestart")
 	}
-	account := expect.Got(azure.Provider{}.Connect(map[string][]byte{
+	account := expect.Got(azure.Provider{}.Connect("", map[string][]byte{
 		"tenantID": []byte(armsim.Tenant), "clientID": []byte(armsim.ClientID), "clientSecret": []byte(armsim.Secret),
 		"resourceManagerEndpoint": endpoint, "authority": endpoint, "caBundle": []byte(os.Getenv(bundleOf)),
 	}))(t)

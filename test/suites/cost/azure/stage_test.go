@@ -46,7 +46,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{Cloud: armsim.New(t), t: t, ticks: make(chan time.Time), due: map[string]time.Time{}}
 	provider := azure.Provider{Now: s.Now, Ticks: func() (<-chan time.Time, func()) { return s.ticks, func() {} }}
-	s.account = expect.Got(provider.Connect(s.credentials()))(t)
+	s.account = expect.Got(provider.Connect("", s.credentials()))(t)
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() { over <- s.account.Watch(ctx, s.wake) }()

@@ -40,6 +40,7 @@ var parties = map[string]struct {
 	"identities":             {begin: alone(manyIdentities)},
 	"hungry-configs":         {begin: alone(hungryConfigs)},
 	"guests":                 {begin: alone(manyGuests)},
+	"vcenters":               {begin: alone(manyVCenters)},
 	"honest-clusters":        {begin: alone(honestClusters)},
 	"honest-clusters-lifted": {begin: alone(honestClusters), arguments: []string{"--tenants=" + manyClusters + ":clusters=200"}},
 }
@@ -260,6 +261,28 @@ func manyGuests(t *testing.T) *party {
 	t.Cleanup(door.Close)
 	p.SetCredentials(t, door.Credentials())
 	p.machine(t, "m", world.Credentials)
+	p.wanted = int64(count)
+	return p
+}
+
+// manyVCenters are the tenant's own, each with as many VMs with the marks of its machines as an account keeps.
+func manyVCenters(t *testing.T) *party {
+	t.Helper()
+	const accounts = 16
+	count := number(5000)
+	p := newParty(t, fmt.Sprintf("%d vCenters with %d guests that report 2 KiB", accounts, count), nil)
+	v := vcenter.New(t)
+	report := strings.Repeat("r", 2<<10)
+	for i := range accounts {
+		door := v.Open(vcenter.Crowd(count, func(n int) string {
+			p.acts.Add(1)
+			return p.reporting(n, report)
+		}))
+		t.Cleanup(door.Close)
+		name := fmt.Sprintf("account-%d", i)
+		p.write(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: door.Credentials()})
+		p.machine(t, name, name)
+	}
 	p.wanted = int64(count)
 	return p
 }
