@@ -1,6 +1,9 @@
 package step
 
 import (
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,14 +12,32 @@ import (
 )
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {
+	reserved := slices.Concat(joinPlaces, programPlaces, otherNames)
 	apirules.Check(t, "../../config/crd/bases", map[string]string{
 		"paths": apirules.Matches(PlainPath), "names": apirules.Matches(goodName),
 		"devices":                "!" + apirules.Matches(plan.DeviceName),
-		"places of the join":     listed(joinPlaces),
-		"places of the programs": listed(programPlaces), "links of Windows": listed(otherNames),
+		"reserved places": below(reserved), "folders of reserved places": above(reserved),
 	})
 }
 
-func listed(places []string) string {
-	return strings.ToLower("[r'"+strings.Join(places, "', r'")+"']") + ".exists("
+// below are the rules of a path, with a backslash at its end, for what is in one of the places.
+func below(places []string) string {
+	quoted := make([]string, len(places))
+	for i, place := range places {
+		quoted[i] = regexp.QuoteMeta(strings.ToLower(place))
+	}
+	return `path.matches(r'^(` + strings.Join(quoted, "|") + `)\\')`
+}
+
+// above are those for the folders in which the places are.
+func above(places []string) string {
+	folders := map[string]bool{}
+	for _, place := range places {
+		for i, c := range place {
+			if c == '\\' {
+				folders[strings.ToLower(place[:i+1])] = true
+			}
+		}
+	}
+	return `r'|` + strings.Join(slices.Sorted(maps.Keys(folders)), "|") + `|'.contains('|' + path + '|')`
 }

@@ -62,7 +62,7 @@ type Windows struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",message="two users have the same name (Windows ignores case); remove one of them"
+	// +kubebuilder:validation:XValidation:rule="[self.map(one, one.name.lowerAscii())].all(names, names.all(name, names.indexOf(name) == names.lastIndexOf(name)))",message="two users have the same name (Windows ignores case); remove one of them"
 	Users []LocalUser `json:"users,omitempty"`
 
 	// features of Windows to install, by their names in Get-WindowsFeature, such

@@ -88,7 +88,7 @@ type AzureVM struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(d, has(d.lun)) || !self.exists(d, has(d.lun))",message="set lun for all disks or for none"
-	// +kubebuilder:validation:XValidation:rule="self.all(d, !has(d.lun) || self.exists_one(e, has(e.lun) && e.lun == d.lun))",message="two disks have the same lun; each needs its own, such as 0 and 1"
+	// +kubebuilder:validation:XValidation:rule="[self.filter(d, has(d.lun)).map(d, d.lun)].all(luns, luns.all(lun, luns.indexOf(lun) == luns.lastIndexOf(lun)))",message="two disks have the same lun; each needs its own, such as 0 and 1"
 	DataDisks []AzureDataDisk `json:"dataDisks,omitempty"`
 
 	// diskController through which the VM has its disks: SCSI or NVMe. The size
