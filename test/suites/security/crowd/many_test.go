@@ -40,6 +40,7 @@ var parties = map[string]struct {
 	"identities":             {begin: alone(manyIdentities)},
 	"hungry-configs":         {begin: alone(hungryConfigs)},
 	"guests":                 {begin: alone(manyGuests)},
+	"machines":               {begin: alone(manyMachines)},
 	"vcenters":               {begin: alone(manyVCenters)},
 	"honest-clusters":        {begin: alone(honestClusters)},
 	"honest-clusters-lifted": {begin: alone(honestClusters), arguments: []string{"--tenants=" + manyClusters + ":clusters=200"}},
@@ -219,6 +220,22 @@ func manyIdentities(t *testing.T) *party {
 		spec := world.InAzure(name)
 		spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.IdentityAzureCluster, Name: name}
 		p.inAzure(t, name, spec)
+		p.acts.Add(1)
+	})
+	return p
+}
+
+// manyMachines are paused, so that our managers have nothing to do for them. What honest machines wait beside them is the time of
+// Cluster API's own manager and of the API server, with which the parties compare that have as many machines.
+func manyMachines(t *testing.T) *party {
+	t.Helper()
+	count := number(1000)
+	p := newParty(t, fmt.Sprintf("%d machines that are paused", count), vcenter.New(t).Credentials())
+	world.Together(count, func(i int) {
+		m := p.NewMachine(fmt.Sprintf("m%d", i))
+		m.Windows.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		m.Config.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		m.Create(t)
 		p.acts.Add(1)
 	})
 	return p
