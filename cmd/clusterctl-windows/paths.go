@@ -44,19 +44,12 @@ func expanded(named string) ([]string, error) {
 }
 
 // matching are the files of a pattern. If there is none, the pattern is the name of a file that is missing.
-func matching(pattern string) (paths []string, err error) {
+func matching(pattern string) ([]string, error) {
 	matches, err := filepath.Glob(pattern)
 	if err != nil || len(matches) == 0 {
 		return []string{pattern}, nil //nolint:nilerr // because what is no pattern is a name
 	}
-	for _, path := range matches {
-		files, err := expanded(path)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, files...)
-	}
-	return paths, nil
+	return pathsOf(matches)
 }
 
 func filesIn(folder string) (paths []string, err error) {

@@ -24,6 +24,17 @@ var checks = []check{
 	eventLog, probeTime, dhcpDisabled, scheduledTask, addressesBehindVSwitch, userDataGone, ownFiles, findAfterRestart, vmLeaves,
 }
 
+// onVM checks the VM that most checks look at.
+func onVM(run func(context.Context, *runner, *machine) outcome) func(context.Context, *runner) outcome {
+	return func(ctx context.Context, r *runner) outcome {
+		m, err := r.vm(ctx)
+		if err != nil {
+			return unchecked("%v", err)
+		}
+		return run(ctx, r, m)
+	}
+}
+
 // outcome of a check.
 type outcome struct {
 	verdict verdict

@@ -67,11 +67,7 @@ var cloneIdentity = check{
 		"finds the VM at once",
 	means: "The provider ID of the Node would not be that of the VM, and a VM might not be found again: do not use " +
 		"this release.",
-	run: func(ctx context.Context, r *runner) outcome {
-		m, err := r.vm(ctx)
-		if err != nil {
-			return unchecked("%v", err)
-		}
+	run: onVM(func(ctx context.Context, r *runner, m *machine) outcome {
 		props, err := r.witness.read(ctx, m.ref, "name", "config.uuid", "config.instanceUuid", keyed(markOwner), keyed(markProviderID))
 		if err != nil {
 			return unchecked("%v", err)
@@ -83,7 +79,7 @@ var cloneIdentity = check{
 			require(props["name"] == m.Name, "the name is another one"),
 			require(option(props[keyed(markOwner)]) == m.Key.String() && option(props[keyed(markProviderID)]) == m.ProviderID,
 				"the marks are not there"))
-	},
+	}),
 }
 
 var adapters = check{
@@ -92,11 +88,7 @@ var adapters = check{
 	relies:  "AdapterChanges in internal/cloud/vsphere/request/adapters.go",
 	decides: "each adapter is connected and starts connected",
 	means:   "A node comes up without a network: GuestSilent or a join that fails. Send us what the template's adapters have.",
-	run: func(ctx context.Context, r *runner) outcome {
-		m, err := r.vm(ctx)
-		if err != nil {
-			return unchecked("%v", err)
-		}
+	run: onVM(func(ctx context.Context, r *runner, m *machine) outcome {
 		devices, err := property[types.ArrayOfVirtualDevice](ctx, r.witness, m.ref, "config.hardware.device")
 		if err != nil {
 			return unchecked("%v", err)
@@ -116,7 +108,7 @@ var adapters = check{
 		}
 		return decide(seen, "all adapters are connected",
 			require(cards > 0, "the VM has no adapter"), require(len(unplugged) == 0, "not connected: %s", strings.Join(unplugged, ", ")))
-	},
+	}),
 }
 
 // checkKey is written by this program alone.
@@ -130,13 +122,9 @@ var keyedPushes = check{
 		"nothing, and the product sees it",
 	means: "The product does not see what guests report: phases are missing and machines are GuestSilent. If the filter is " +
 		"refused, nothing works at all: do not use this release.",
-	run: func(ctx context.Context, r *runner) outcome {
-		m, err := r.vm(ctx)
-		if err != nil {
-			return unchecked("%v", err)
-		}
+	run: onVM(func(ctx context.Context, r *runner, m *machine) outcome {
 		return r.watchKeys(ctx, m)
-	},
+	}),
 }
 
 func (r *runner) watchKeys(ctx context.Context, m *machine) outcome {
@@ -227,11 +215,7 @@ var vmLeaves = check{
 	decides: "the vCenter pushes leave for the VM in a view of all VMs, FindByUuid finds nothing then, and the product " +
 		"says that it is gone",
 	means: "Deletions are noticed late: machines stay in Deleting until the next look.",
-	run: func(ctx context.Context, r *runner) outcome {
-		m, err := r.vm(ctx)
-		if err != nil {
-			return unchecked("%v", err)
-		}
+	run: onVM(func(ctx context.Context, r *runner, m *machine) outcome {
 		p, err := r.witness.collectVMs(ctx, []string{"name"})
 		if err != nil {
 			return unchecked("%v", err)
@@ -255,5 +239,5 @@ var vmLeaves = check{
 			require(slices.ContainsFunc(pushed, isLeave), "no leave was pushed"),
 			require(isError(found, errNoVM), "FindByUuid still finds it"),
 			require(isError(observed, cloud.ErrNotFound), "the product still sees it"))
-	},
+	}),
 }

@@ -19,11 +19,7 @@ var powerOn = check{
 	decides: "the VM was switched on once: no task that switches it on has failed, and no two have succeeded",
 	means: "The product and DRS switch a VM on at the same time: a task TaskInProgress fails in the vCenter, and " +
 		"CloudReachable flaps.",
-	run: func(ctx context.Context, r *runner) outcome {
-		m, err := r.vm(ctx)
-		if err != nil {
-			return unchecked("%v", err)
-		}
+	run: onVM(func(ctx context.Context, r *runner, m *machine) outcome {
 		tasks, err := r.tasksOf(ctx, m.ref)
 		if err != nil {
 			return unchecked("%v", err)
@@ -46,7 +42,7 @@ var powerOn = check{
 			return outcome{notChecked, "it was switched on once, but the cluster has no DRS", seen}
 		}
 		return found
-	},
+	}),
 }
 
 // tasksOf are the tasks of a VM that the vCenter still knows.
@@ -97,11 +93,7 @@ var taskLeaves = check{
 	relies:  "taskView in internal/cloud/vsphere/views.go; ledger.update in ledger.go ignores it",
 	decides: "the vCenter pushes leave for the task, as the simulator of our tests does",
 	means:   "The simulator of our tests pushes more than your vCenter does. That is harmless: the product does not need this push.",
-	run: func(ctx context.Context, r *runner) outcome {
-		m, err := r.vm(ctx)
-		if err != nil {
-			return unchecked("%v", err)
-		}
+	run: onVM(func(ctx context.Context, r *runner, m *machine) outcome {
 		task, err := r.witness.setExtra(ctx, m.ref, checkKey, "leave")
 		if err != nil {
 			return unchecked("%v", err)
@@ -127,7 +119,7 @@ var taskLeaves = check{
 		return decide(seen, "leave was pushed",
 			require(len(first) > 0, "a task that had ended was not told when it was listed"),
 			require(slices.ContainsFunc(leave, isLeave), "nothing was pushed when it was taken off the list"))
-	},
+	}),
 }
 
 func kinds(updates []types.ObjectUpdate) string {

@@ -23,11 +23,7 @@ var userDataGone = check{
 		"nothing again, and the agent reports",
 	means: "A node may not come up after a restart, or be set up again. Do not use this release with this image, and " +
 		"send us cloudbase-init's log.",
-	run: func(ctx context.Context, r *runner) outcome {
-		m, err := r.vm(ctx)
-		if err != nil {
-			return unchecked("%v", err)
-		}
+	run: onVM(func(ctx context.Context, r *runner, m *machine) outcome {
 		if fault := r.takeAway(ctx, m); fault != "" {
 			return decide(nil, "", fault)
 		}
@@ -36,7 +32,7 @@ var userDataGone = check{
 			return unchecked("the keys are gone from the VM; what Windows does after a restart was not seen, because %v", end.err)
 		}
 		return r.startAgain(ctx, m, *end.report)
-	},
+	}),
 }
 
 // takeAway has the product take the user data away, and returns what is wrong with the rest.

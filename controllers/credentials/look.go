@@ -127,7 +127,10 @@ func (k *Keeper) look(ctx context.Context, object reads.Object) {
 		k.take(s, name.Namespace, Secret{
 			Exists: true, Going: !got.GetDeletionTimestamp().IsZero(), Unheld: !ofUsers(got), Data: data,
 		})
-		k.report(ctx, name, s)
+		if s.Going && s.holders > 0 && !s.reported {
+			k.report(ctx, name, s)
+		}
+		s.reported = s.Going && (s.reported || s.holders > 0)
 	}
 	k.Wake(slices.Collect(maps.Keys(s.waiting))...)
 	clear(s.waiting)
@@ -247,16 +250,8 @@ func (k *Keeper) wakeAll(s *secret) {
 	}
 }
 
-// report makes one event for a Secret that is being deleted and waits for machines.
+// report makes an event for a Secret that is being deleted and waits for machines.
 func (k *Keeper) report(ctx context.Context, name types.NamespacedName, s *secret) {
-	if !s.Going || s.holders == 0 {
-		s.reported = s.reported && s.Going
-		return
-	}
-	if s.reported {
-		return
-	}
-	s.reported = true
 	var machines []types.NamespacedName
 	for machine, u := range s.users {
 		if u.managed && u.holds {

@@ -33,6 +33,9 @@ func (g Gate) dns(ctx context.Context, c Candidate, p *Passage) error {
 		return notAsked(ctx, c.Cluster, "cluster DNS", err)
 	}
 	p.warn(refused(c.Cluster, found.Refused, "whether cluster DNS stays on Linux"))
+	if len(found.Deployments) == 0 {
+		return nil
+	}
 	return cmp.Or(keepOnLinux(c, found), awaitDNS(c, found))
 }
 
@@ -125,7 +128,7 @@ func (g Gate) cni(ctx context.Context, c Candidate, p *Passage) error {
 		return err
 	}
 	joined, isHopeless := c.joined(machines.Items)
-	if len(joined) == 0 {
+	if len(joined) == 0 && c.Config != nil && bootstrap.WantsCNIDaemonSet(c.Config.Spec) {
 		p.warn(g.noCNI(ctx, c))
 	}
 	if !isHopeless {
@@ -174,10 +177,10 @@ func (g Gate) hadCNI(ctx context.Context, cluster *clusterv1.Cluster, joined map
 }
 
 // noCNI warns that nothing in the cluster seems to bring a CNI to the Node that the machine will be. Nobody knows what user data
-// of others bring. What cannot be read holds nobody.
+// of others bring, so it is not asked of them. What cannot be read holds nobody.
 func (g Gate) noCNI(ctx context.Context, c Candidate) (warning string) {
 	node := placement.Cluster{Windows: c.toBeMade()}
-	if c.Config == nil || !bootstrap.WantsCNIDaemonSet(c.Config.Spec) || len(node.Windows) == 0 {
+	if len(node.Windows) == 0 {
 		return ""
 	}
 	sets, err := g.Workload.HostProcesses(ctx, client.ObjectKeyFromObject(c.Cluster))

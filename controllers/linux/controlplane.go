@@ -25,16 +25,18 @@ func (g Gate) carried(ctx context.Context, c Candidate, p *Passage) (err error) 
 	if p.ControlPlane, err = g.Workload.ControlPlane(ctx, key); err != nil {
 		return notAsked(ctx, c.Cluster, "Nodes", err)
 	}
-	stop := g.awaitNode(c, workload.Nodes{Found: p.ControlPlane}, " and "+workload.ControlPlaneLabel)
-	if stop == nil {
+	if slices.ContainsFunc(p.ControlPlane, workload.CanCarry) {
 		return nil
 	}
 	if nodeless, err := g.isNodeless(ctx, c.Cluster, len(p.ControlPlane)); err != nil || !nodeless {
-		return cmp.Or(err, stop)
+		return cmp.Or(err, g.awaitNode(c, workload.Nodes{Found: p.ControlPlane}, " and "+workload.ControlPlaneLabel))
 	}
 	nodes, err := g.Workload.Linux(ctx, key)
 	if err != nil {
 		return notAsked(ctx, c.Cluster, "Nodes", err)
+	}
+	if slices.ContainsFunc(nodes.Found, workload.CanCarry) {
+		return nil
 	}
 	return g.awaitNode(c, nodes, ", and its control plane is hosted elsewhere or runs no kubelet, such as that of k0s: cluster DNS "+
 		"and other add-ons need a Linux pool, so add one")
@@ -49,11 +51,8 @@ func (g Gate) isNodeless(ctx context.Context, cluster *clusterv1.Cluster, nodes 
 	return len(machines.Items) == 0 || nodes == 0 && g.isSettled(cluster), err
 }
 
-// awaitNode stops where none of the Nodes is Ready and known to a cloud provider.
+// awaitNode waits for one of the Nodes to be Ready and known to a cloud provider, which none of them is.
 func (g Gate) awaitNode(c Candidate, nodes workload.Nodes, addition string) error {
-	if slices.ContainsFunc(nodes.Found, workload.CanCarry) {
-		return nil
-	}
 	if i := slices.IndexFunc(nodes.Found, workload.IsReady); i >= 0 {
 		return phase.Poll(infrav1.WaitingForLinuxNodeReason, "no cloud provider has initialized Node %s of Cluster %s, which is "+
 			"Ready and still has the taint %s, so no Windows VM is made; look at the pods of the cloud provider in kube-system%s",

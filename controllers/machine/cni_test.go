@@ -107,5 +107,6 @@ func TestCNINotReady(t *testing.T) {
 		conditions.GetMessage(world(blocked, withNode, noCNI(0), later, seen).windows, infrav1.CNIReadyCondition))
 	expect.Same(t, "no config of ours",
 		begins+`a file of the CNI in C:\etc\cni\net.d; another bootstrap provider configured the node`, sentence())
-	expect.Same(t, "no Machine", time.Time{}, cniDue(&facts{windows: world().windows}))
+	noMachine := world(was(running), func(f *facts) { f.machine = nil })
+	expect.Same(t, "no Machine", reread, nextLook(noMachine))
 }

@@ -47,17 +47,18 @@ type consoles struct {
 	dueAt map[types.UID]time.Time // zero when it was read
 }
 
-// due reports whether it is time to read a console.
+// failsInVM reports whether a guest has failed, or been silent for too long, so that its console may have the cause.
+func failsInVM(f *facts) bool {
+	return f.vm != nil && !joined(f) && !deleting(f) && conditions.IsFalse(f.windows, infrav1.BootstrapSucceededCondition)
+}
+
+// due reports whether it is time to read the console of a guest that fails.
 func (c *consoles) due(f *facts) bool {
-	const bootstrap = infrav1.BootstrapSucceededCondition
-	if f.vm == nil || joined(f) || deleting(f) || !conditions.IsFalse(f.windows, bootstrap) {
-		return false
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	dueAt, ok := c.dueAt[f.windows.UID]
 	if !ok {
-		if conditions.IsFalse(f.original, bootstrap) {
+		if conditions.IsFalse(f.original, infrav1.BootstrapSucceededCondition) {
 			return false
 		}
 		if dueAt = f.now; hasReported(f, plan.StateFailed) { // a silent guest has written what it had to write

@@ -26,7 +26,9 @@ func (r *Reconciler) emit(ctx context.Context, f *facts) {
 		unusable[conditions.GetReason(f.windows, infrav1.CloudReachableCondition)]) {
 		r.emitFor(f, infrav1.CloudReachableCondition)
 	}
-	r.quoteConsole(ctx, f)
+	if failsInVM(f) {
+		r.quoteConsole(ctx, f)
+	}
 }
 
 func (r *Reconciler) emitFor(f *facts, name string) (reported bool) {

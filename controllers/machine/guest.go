@@ -33,16 +33,15 @@ func (r *Reconciler) readGuest(f *facts, vm cloud.VM) *cloud.VM {
 	if strings.HasPrefix(vm.Report, plan.Mark) && !strings.HasPrefix(vm.Report, plan.Mark+string(f.machine.UID)+"|") {
 		vm.Report = "" // from the image's own agent, of the machine that it was made from
 	}
-	if f.config == nil || f.config.Status.GuestReport == "" {
-		f.guest, f.unread = readReport(vm.Report)
-		return &vm
+	inCluster := f.config != nil && f.config.Status.GuestReport != ""
+	if inCluster {
+		f.guest, f.unread = r.readObject(f)
 	}
-	f.guest, f.unread = r.readObject(f)
 	if vm.Report != "" && !f.guest.isIn(plan.StateSucceeded, plan.StateFailed) { // the guest reached its host and not its cluster
 		f.guest, f.unread = readReport(vm.Report)
 	}
 	switch {
-	case vm.State != cloud.Creating:
+	case !inCluster, vm.State != cloud.Creating:
 	case f.guest != nil:
 		vm.State, vm.Detail = cloud.Running, vm.Doubt
 	case hadVM(f):
@@ -214,8 +213,10 @@ func endpoint(cluster *clusterv1.Cluster) netip.Addr {
 
 // findRivals reads which of the addresses that the guest reports belong to others.
 func (r *Reconciler) findRivals(ctx context.Context, f *facts) (err error) {
-	if f.vm != nil {
-		reported := slices.Concat(guestIPs(f.vm.Addresses), guestIPs(f.windows.Status.Addresses))
+	if f.vm == nil {
+		return nil
+	}
+	if reported := slices.Concat(guestIPs(f.vm.Addresses), guestIPs(f.windows.Status.Addresses)); len(reported) > 0 {
 		f.rivals, err = r.Pools.Others(ctx, f.windows, reported)
 	}
 	return err

@@ -21,19 +21,16 @@ func TestLogCause(t *testing.T) {
 	cause := phase.Cloud(&cloud.Error{
 		Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: "away", Err: errors.New(strings.Repeat("x", 300)),
 	})
-	without := phase.Cloud(cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "away"))
 	for name, c := range map[string]struct {
 		was, now, says string
 		end            error
 		lines          int
 	}{
-		"nothing new":   {off, off, "", cause, 0},
-		"of the VM":     {"", off, "", cause, 1},
-		"of the cloud":  {"", cut, "", cause, 1},
-		"other words":   {off, off, "other", cause, 1},
-		"of the guest":  {"", "BootstrapSucceeded False X", "", cause, 0},
-		"no cause":      {"", off, "", without, 0},
-		"nothing ended": {"", off, "", nil, 0},
+		"nothing new":  {off, off, "", cause, 0},
+		"of the VM":    {"", off, "", cause, 1},
+		"of the cloud": {"", cut, "", cause, 1},
+		"other words":  {off, off, "other", cause, 1},
+		"of the guest": {"", "BootstrapSucceeded False X", "", cause, 0},
 	} {
 		var lines []string
 		ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
@@ -41,7 +38,7 @@ func TestLogCause(t *testing.T) {
 		if c.says != "" {
 			f.windows.Status.Conditions[0].Message = c.says
 		}
-		logCause(ctx, f, c.end)
+		logCause(ctx, f, phase.Of(c.end))
 		expect.Same(t, name+": lines", c.lines, len(lines))
 		if c.lines > 0 && !strings.Contains(lines[0], "="+`"`+strings.Repeat("x", 253)+`..."`) {
 			t.Errorf("%s: %s", name, lines[0])

@@ -80,21 +80,22 @@ func looksForNode(f *facts) bool {
 }
 
 // nextLook is when to look again without being woken; zero means that a watch wakes us.
-func nextLook(f *facts) time.Duration {
-	var delay time.Duration
+func nextLook(f *facts) (delay time.Duration) {
+	limit := due(f)
+	if joined(f) {
+		limit = cniDue(f)
+	}
 	if !joined(f) || f.kept != nil {
 		delay = reread
 	}
-	if rest := due(f).Sub(f.now); rest > 0 && rest < delay { // nothing is due once it joined
-		delay = rest
-	}
-	if rest := cniDue(f).Sub(f.now); rest > 0 && (delay == 0 || rest < delay) {
+	if rest := limit.Sub(f.now); rest > 0 && (delay == 0 || rest < delay) {
 		delay = rest
 	}
 	return delay
 }
 
-// cniDue is the time by which the CNI of a Node must have come; zero when the Node has one, or nothing is known of that.
+// cniDue is the time by which the CNI of a machine that has joined must have come; zero when its Node has one, or nothing is
+// known of that.
 func cniDue(f *facts) time.Time {
 	health := nodeHealthOf(f)
 	if deleting(f) || !lacksCNI(health) {
@@ -105,9 +106,6 @@ func cniDue(f *facts) time.Time {
 
 // nodeHealthOf is Cluster API's condition of the Node. It repeats the Node's own conditions, so that we need not read the Node.
 func nodeHealthOf(f *facts) *metav1.Condition {
-	if !joined(f) {
-		return nil
-	}
 	return conditions.Get(f.machine, clusterv1.MachineNodeHealthyCondition)
 }
 
@@ -120,8 +118,8 @@ func lacksCNI(health *metav1.Condition) bool {
 	return health != nil && health.Status == metav1.ConditionFalse && cniMissing.MatchString(health.Message)
 }
 
-// cniCondition is false when the CNI of a Node does not come. It is nil while nothing is known, and then the last condition
-// stands; and for a machine whose Node never lacked a CNI for that long.
+// cniCondition is false when the CNI of a machine that has joined does not come. It is nil while nothing is known, and then the
+// last condition stands; and for a machine whose Node never lacked a CNI for that long.
 func cniCondition(f *facts) *metav1.Condition {
 	c := metav1.Condition{Type: infrav1.CNIReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.CNINotReadyReason}
 	health, due := nodeHealthOf(f), cniDue(f)

@@ -116,9 +116,7 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	if err != nil {
 		return phase.Cloud(err)
 	}
-	named := f.windows.DeepCopy()
-	named.Spec.ProviderID = f.identity.ProviderID
-	f.derived = r.isOwn(named)
+	f.derived = f.windows.Spec.ProviderID == "" || r.isOwn(f.windows)
 	return nil
 }
 
@@ -217,6 +215,9 @@ var waitsForUs = map[string]bool{
 func hadVM(f *facts) bool {
 	return ptr.Deref(f.windows.Status.Initialization.Provisioned, false) || f.machine != nil && f.machine.Spec.ProviderID != ""
 }
+
+// needsNoHold reports whether no adapter of a new VM has a MAC or an address that others could have, too.
+func needsNoHold(f *facts) bool { return hadVM(f) || len(f.interfaces) == 0 }
 
 // distinct stops if another machine has a MAC that this one's VM would get.
 func (r *Reconciler) distinct(ctx context.Context, f *facts) error {

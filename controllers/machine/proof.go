@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -22,10 +21,6 @@ import (
 // byIdentity finds the WindowsMachines in the cache that an identity belongs to: by their name and UID, or by the cloud's own ID
 // of a VM in their status. What users only wrote is not in it, however many of them write it.
 const byIdentity = "identity"
-
-func (r *Reconciler) indexIdentities(ctx context.Context, mgr ctrl.Manager) error {
-	return mgr.GetFieldIndexer().IndexField(ctx, &infrav1.WindowsMachine{}, byIdentity, r.identitiesOf)
-}
 
 func (r *Reconciler) identitiesOf(o client.Object) (identities []string) {
 	windows, ok := o.(*infrav1.WindowsMachine)
@@ -52,15 +47,15 @@ func provedIdentity(windows *infrav1.WindowsMachine) string {
 // with it is a copy. Where there is none, each machine with it has to prove its VM; and where two have the same proof, as after a
 // restore that copied the status, too, it proves nothing for either.
 func (r *Reconciler) compare(ctx context.Context, f *facts) (err error) {
-	if f.derived {
-		return nil
-	}
 	if f.copied, err = r.hasTwin(ctx, f.windows, ownIdentity(f.windows)); err != nil || !isProved(f.windows) {
 		return err
 	}
 	f.contested, err = r.hasTwin(ctx, f.windows, provedIdentity(f.windows))
 	return err
 }
+
+// isDerived reports whether the identity follows from the machine's own name and UID, so that it is no other machine's.
+func isDerived(f *facts) bool { return f.derived }
 
 // hasTwin looks for another machine with an entry of the index in the cache.
 func (r *Reconciler) hasTwin(ctx context.Context, windows *infrav1.WindowsMachine, entry string) (bool, error) {
@@ -122,9 +117,7 @@ func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
 	if f.machine != nil { // one that is already gone asks for no failure domain
 		m.FailureDomain = f.machine.Spec.FailureDomain
 	}
-	if m.Cluster.Name == "" {
-		m.Cluster.Name = f.windows.Labels[clusterv1.ClusterNameLabel]
-	}
+	m.Cluster.Name = cmp.Or(m.Cluster.Name, f.windows.Labels[clusterv1.ClusterNameLabel])
 	return m
 }
 
@@ -149,7 +142,7 @@ func (r *Reconciler) proofOf(f *facts) cloud.Proof {
 // readDigest reads the user data of a machine that a move or a restore gave another UID, until its VM is proved: they are in a
 // Secret that moves along, and its VM has their digest.
 func (r *Reconciler) readDigest(ctx context.Context, f *facts) error {
-	proved := f.derived || isProved(f.windows) && !f.contested
+	proved := isProved(f.windows) && !f.contested
 	if proved || f.machine == nil || f.machine.Spec.Bootstrap.DataSecretName == nil {
 		return nil
 	}

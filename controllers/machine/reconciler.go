@@ -102,7 +102,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
 	}
-	if err := r.indexIdentities(ctx, mgr); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.WindowsMachine{}, byIdentity, r.identitiesOf); err != nil {
 		return fmt.Errorf("index windowsmachines: %w", err)
 	}
 	if err := r.Pools.Index(ctx, mgr); err != nil {
@@ -155,8 +155,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	measure(f)
 	r.emit(ctx, f)
-	logUnread(ctx, f)
-	logCause(ctx, f, end)
+	if f.unread != nil {
+		logUnread(ctx, f)
+	}
+	if stop := phase.Of(end); stop.Cause != nil {
+		logCause(ctx, f, stop)
+	}
 	result, err := phase.Result(ctx, end)
 	if end == nil && !paused(f) && !deleting(f) {
 		result.RequeueAfter = nextLook(f)
@@ -280,16 +284,17 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return nil
 	case deleting(f):
 		return lastResort(phase.Run(ctx, f,
-			phase.Unless(removed, r.identify, r.compare),
-			phase.Unless(nothingToRemove, r.refuseCopy, r.recall, r.connect, r.sameServer, r.readDigest, r.remove, r.freeAddresses,
-				r.noteRemoved),
+			phase.Unless(removed, r.identify, phase.Unless(isDerived, r.compare)),
+			phase.Unless(nothingToRemove, r.refuseCopy, r.recall, r.connect, r.sameServer, phase.Unless(isDerived, r.readDigest),
+				r.remove, r.freeAddresses, r.noteRemoved),
 			r.freeSecret, r.release))
 	case f.large != "":
 		return phase.Stall(infrav1.ObjectTooLargeReason, caches.TooLarge, f.large)
 	default:
-		return phase.Run(ctx, f, r.owned, r.place, r.identify, r.compare, r.refuseCopy, phase.Unless(hadVM, r.complete),
-			r.recordIdentity, r.claimAddresses, r.noteTenant, phase.Unless(hadVM, r.ready), r.connect, r.sameServer,
-			phase.Unless(hadVM, r.distinct), r.hold, phase.Unless(hadVM, r.holdAddresses), r.readDigest, r.provision)
+		return phase.Run(ctx, f, r.owned, r.place, r.identify, phase.Unless(isDerived, r.compare, r.refuseCopy),
+			phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses, r.noteTenant, phase.Unless(hadVM, r.ready), r.connect,
+			r.sameServer, phase.Unless(needsNoHold, r.distinct), r.hold, phase.Unless(needsNoHold, r.holdAddresses),
+			phase.Unless(isDerived, r.readDigest), r.provision)
 	}
 }
 
@@ -311,13 +316,12 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 }
 
 // logCause logs the cloud's own error when it is new: the conditions have only our words for it.
-func logCause(ctx context.Context, f *facts, end error) {
-	stop := phase.Of(end)
+func logCause(ctx context.Context, f *facts, stop phase.Stop) {
 	changed := func(name string) bool {
 		return conditions.GetReason(f.windows, name) != conditions.GetReason(f.original, name) ||
 			conditions.GetMessage(f.windows, name) != conditions.GetMessage(f.original, name)
 	}
-	if stop.Cause != nil && (changed(infrav1.VMRunningCondition) || changed(infrav1.CloudReachableCondition)) {
+	if changed(infrav1.VMRunningCondition) || changed(infrav1.CloudReachableCondition) {
 		ctrl.LoggerFrom(f.logged(ctx)).Info("The cloud did not do what the controller "+
 			"requested", "vm", f.identity.Name, "reason", stop.Reason,
 			"error", cloud.Clean(stop.Cause.Error(), maxLine))

@@ -55,7 +55,11 @@ func summarize(f *facts, stop phase.Stop) {
 	if boot := f.windows.Status.LastBoot; boot != nil {
 		f.set(lastBootCondition(boot))
 	}
-	for _, c := range []*metav1.Condition{userDataCondition(f), cniCondition(f)} {
+	optional := []*metav1.Condition{userDataCondition(f)}
+	if joined(f) {
+		optional = append(optional, cniCondition(f))
+	}
+	for _, c := range optional {
 		if c != nil {
 			f.set(*c)
 		}
@@ -81,16 +85,16 @@ func reportVM(f *facts, vm cloud.VM) {
 	if registered, ok := f.clouds.Find(f.windows); ok && registered.Show != nil {
 		registered.Show(status, vm)
 	}
+	if f.config == nil { // another provider made the user data
+		return
+	}
 	if allocatable := allocatableOf(f); allocatable != nil {
 		status.Allocatable = allocatable
 	}
 }
 
-// allocatableOf is what the Node will offer to pods; nil when another provider made the user data.
+// allocatableOf is what the Node will offer to pods.
 func allocatableOf(f *facts) corev1.ResourceList {
-	if f.config == nil {
-		return nil
-	}
 	size := f.clouds.Part(f.windows).Size
 	if size == (cloud.Size{}) && f.vm != nil {
 		size = f.vm.Size

@@ -116,9 +116,6 @@ func butUnread(f *facts) string {
 // logUnread logs why a report was not understood, whenever the guest's condition changes, except when only its time is over. The
 // guest's words are cleaned and cut because we do not trust it.
 func logUnread(ctx context.Context, f *facts) {
-	if f.unread == nil {
-		return
-	}
 	log := ctrl.LoggerFrom(ctx)
 	const bootstrap = infrav1.BootstrapSucceededCondition
 	newReason := conditions.GetReason(f.windows, bootstrap) != conditions.GetReason(f.original, bootstrap)

@@ -72,7 +72,7 @@ func machineOf(ctx context.Context, c client.Client, o client.Object) (found Own
 			return Owner{}, fmt.Errorf("get owner machine: %w", err)
 		case caches.IsStub(machine) && machine.UID == ref.UID: // it is not known what it names
 			return Owner{Machine: machine}, nil
-		case Refusal(machine, gvk.GroupKind(), o.GetName()) != "":
+		case !names(machine, gvk.GroupKind(), o.GetName()):
 			found.Refused = Refusal(machine, gvk.GroupKind(), o.GetName())
 		case machine.UID == ref.UID:
 			return Owner{Machine: machine}, nil

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -234,12 +235,7 @@ func goodServer(text string) bool {
 
 // printable reports whether a text can be the value of a header.
 func printable(text string) bool {
-	for _, b := range []byte(text) {
-		if b <= ' ' || b > '~' {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]byte(text), func(b byte) bool { return b <= ' ' || b > '~' })
 }
 
 func readCertificates(data []byte) (*x509.CertPool, error) {

@@ -33,7 +33,7 @@ func TestVCenterPrivileges(t *testing.T) {
 		_, command, _ := strings.Cut(page, "govc role.create "+role+" ")
 		command, _, _ = strings.Cut(command, "\ngovc ")
 		words := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
-		expect.Same(t, "command for "+role, privileges.Of(kinds...), words)
+		expect.Same(t, "command for "+role, vcenter.PrivilegesOn(privileges.Needs, kinds...), words)
 	}
 }
 
@@ -58,9 +58,8 @@ func TestLinuxPrivileges(t *testing.T) {
 	expect.Same(t, "what the Linux machines need", needsListed(vcenter.LinuxNeeds, kinds), shown)
 	_, command, _ := strings.Cut(section, "govc role.create capwin-linux ")
 	command, _, _ = strings.Cut(command, "\ngovc ")
-	both := slices.Concat(privileges.Of(kinds[:2]...), vcenter.LinuxPrivileges(kinds[:2]...))
-	slices.Sort(both)
-	expect.Same(t, "command for both", slices.Compact(both), strings.Fields(strings.ReplaceAll(command, "\\\n", " ")))
+	both := vcenter.PrivilegesOn(slices.Concat(privileges.Needs, vcenter.LinuxNeeds), kinds[:2]...)
+	expect.Same(t, "command for both", both, strings.Fields(strings.ReplaceAll(command, "\\\n", " ")))
 	given := layoutCommands(section)
 	expect.Same(t, "places", []string{"capwin-linux yes", "capwin-places no"}, given)
 }

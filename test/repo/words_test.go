@@ -19,7 +19,7 @@ var wordsAt = flag.String("words.at", "", "the commit whose words of the users' 
 var pageRow = regexp.MustCompile(`(?m)^\| (\w+) \| (.*) \|$`)
 
 // mostWords is how many words the pages for users may have. Who shortens a page lowers it.
-const mostWords = 45_193
+const mostWords = 44_991
 
 // pagesOfTable are the pages that the README lists. This is the one list of them: all rows but the last are for users.
 func pagesOfTable(t *testing.T) (users, contributors []string) {

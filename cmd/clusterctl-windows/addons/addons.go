@@ -151,8 +151,5 @@ func disagree(field string, pools []Pool, value func(Pool) string) error {
 
 // list is a list for people.
 func list(words []string) string {
-	if len(words) == 0 {
-		return "none"
-	}
-	return strings.Join(slices.Sorted(slices.Values(words)), ", ")
+	return cmp.Or(strings.Join(slices.Sorted(slices.Values(words)), ", "), "none")
 }

@@ -1,6 +1,7 @@
 package addons
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -54,9 +55,7 @@ func (s claim) refuse(object string) error {
 
 // Complete fills the fields that the files leave out from the flags. It refuses flags that contradict the files.
 func (s Claims) Complete(p Pool) (Pool, error) {
-	if p.Version == "" {
-		p.Version = s.Version
-	}
+	p.Version = cmp.Or(p.Version, s.Version)
 	if err := (claim{"--kubernetes-version", s.Version, "its version", p.Version}).refuse(p.Name); err != nil {
 		return p, err
 	}
@@ -70,7 +69,7 @@ func (s Claims) Complete(p Pool) (Pool, error) {
 	}
 	for _, c := range []claim{
 		{"--mode", s.Mode, "spec.network.mode", string(p.Network.Mode)},
-		{"--cni", s.CNI, "spec.network.cni", orNotSet(string(p.Network.CNI))},
+		{"--cni", s.CNI, "spec.network.cni", cmp.Or(string(p.Network.CNI), "not set")},
 		{"--kube-proxy", s.KubeProxy, "spec.network.kubeProxy.run", string(bootstrap.KubeProxyRun(p.Network))},
 	} {
 		if err := c.refuse(p.Name); err != nil {
@@ -78,13 +77,6 @@ func (s Claims) Complete(p Pool) (Pool, error) {
 		}
 	}
 	return p, nil
-}
-
-func orNotSet(value string) string {
-	if value == "" {
-		return "not set"
-	}
-	return value
 }
 
 // CompleteCluster does the same for the Cluster.
@@ -104,9 +96,7 @@ func (s Claims) CompleteCluster(c Cluster) (Cluster, error) {
 			return c, err
 		}
 	}
-	if c.Name == "" {
-		c.Name = flags.Name
-	}
+	c.Name = cmp.Or(c.Name, flags.Name)
 	if c.Host == "" {
 		c.Host, c.Port = flags.Host, flags.Port
 	}

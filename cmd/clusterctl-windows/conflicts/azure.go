@@ -1,6 +1,7 @@
 package conflicts
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,14 +79,10 @@ func (s Subject) subnets() (notes []string) {
 }
 
 // otherNetwork names the virtual network of a subnet's ID and that of the cluster, if these are two. What the AzureCluster
-// leaves to
-// its provider is not compared.
+// leaves to its provider is not compared.
 func (a azureCluster) otherNetwork(parts []string) (subnetNetwork, clusterNetwork string) {
 	network := a.Spec.NetworkSpec.VNet
-	group := network.ResourceGroup
-	if group == "" {
-		group = a.Spec.ResourceGroup
-	}
+	group := cmp.Or(network.ResourceGroup, a.Spec.ResourceGroup)
 	for i, value := range []string{a.Spec.SubscriptionID, group, network.Name} {
 		if value != "" && !strings.EqualFold(value, parts[i+1]) {
 			part := []string{"subscription ", "resource group ", "name "}[i]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/preview"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/words"
 )
 
 // Side is a version of the files, and how the user named them.
@@ -142,7 +143,7 @@ func (c change) text(old, current string) (string, error) {
 	}
 	text += "\n"
 	if len(pool)+len(node) > 0 {
-		text += "--- " + oneLine(old) + "\n+++ " + oneLine(current) + "\n" + strings.Join(append(pool, node...), "")
+		text += "--- " + words.OneLine(old) + "\n+++ " + words.OneLine(current) + "\n" + strings.Join(append(pool, node...), "")
 	}
 	return text, nil
 }

@@ -3,6 +3,8 @@ package diff
 import (
 	"slices"
 	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/words"
 )
 
 // section is a part of what a machine is, by a name that does not depend on what stands before it.
@@ -26,7 +28,7 @@ func hunksOf(old, current []section) (hunks []string) {
 			changed = compareLines(first.exact, second.exact)
 		}
 		if len(changed) > 0 {
-			hunks = append(hunks, "@@ "+oneLine(name)+" @@\n"+strings.Join(changed, ""))
+			hunks = append(hunks, "@@ "+words.OneLine(name)+" @@\n"+strings.Join(changed, ""))
 		}
 	}
 	return hunks
@@ -94,13 +96,10 @@ func compareLines(old, current []string) (text []string) {
 			text = append(text, " ...\n")
 		}
 		lastShown = i
-		text = append(text, string(e.mark)+oneLine(e.line)+"\n")
+		text = append(text, string(e.mark)+words.OneLine(e.line)+"\n")
 	}
 	return text
 }
-
-// oneLine keeps a text, which is not trusted, from looking like several lines of a diff.
-func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\n`).Replace(text) }
 
 func nearChange(list []edit, index int) bool {
 	nearby := list[max(0, index-context):min(len(list), index+context+1)]

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -58,7 +59,8 @@ func rolls(old, current *clusterv1.MachineDeployment) (reasons []string) {
 		{"spec.rollout.after", afterOf(old), afterOf(current)},
 	} {
 		if field.oldValue != field.newValue {
-			reasons = append(reasons, fmt.Sprintf("%s is %s and was %s", field.field, orNone(field.newValue), orNone(field.oldValue)))
+			reasons = append(reasons, fmt.Sprintf("%s is %s and was %s", field.field,
+				cmp.Or(field.newValue, "not set"), cmp.Or(field.oldValue, "not set")))
 		}
 	}
 	return reasons
@@ -76,13 +78,6 @@ func afterOf(pool *clusterv1.MachineDeployment) string {
 		return ""
 	}
 	return pool.Spec.Rollout.After.UTC().Format("2006-01-02T15:04:05Z")
-}
-
-func orNone(value string) string {
-	if value == "" {
-		return "not set"
-	}
-	return value
 }
 
 func ownedByTopology(pool *clusterv1.MachineDeployment) bool {

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -41,9 +42,7 @@ func fillMachineDeployment(m *clusterv1.MachineDeployment) error {
 	label(&m.Spec.Selector.MatchLabels, clusterv1.ClusterNameLabel, m.Spec.ClusterName)
 	label(&m.Spec.Template.Labels, clusterv1.ClusterNameLabel, m.Spec.ClusterName)
 	strategy := &m.Spec.Rollout.Strategy
-	if strategy.Type == "" {
-		strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
-	}
+	strategy.Type = cmp.Or(strategy.Type, clusterv1.RollingUpdateMachineDeploymentStrategyType)
 	if strategy.Type == clusterv1.RollingUpdateMachineDeploymentStrategyType {
 		orElse(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(1))
 		orElse(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(0))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	kjson "sigs.k8s.io/json"
@@ -42,12 +43,10 @@ func (k *kindRules) unknownField(object Object, content map[string]any, path str
 
 // covered reports whether a path is within one of the values.
 func covered(path string, wrong []mismatch) bool {
-	for _, m := range wrong {
-		if rest, ok := strings.CutPrefix(path, m.path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(wrong, func(m mismatch) bool {
+		rest, ok := strings.CutPrefix(path, m.path)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // strictly joins what a strict decoder found.

@@ -97,12 +97,7 @@ func nameOf(check string) string {
 
 // Failed reports whether a check has failed.
 func (l *FindingList) Failed() bool {
-	for _, item := range l.Items {
-		if item.Result == cloud.CheckFailed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Items, func(item Finding) bool { return item.Result == cloud.CheckFailed })
 }
 
 // DeepCopyObject makes it an object that printers take.

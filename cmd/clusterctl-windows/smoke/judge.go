@@ -1,6 +1,8 @@
 package smoke
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,12 +128,9 @@ func latest(times ...time.Time) (newest time.Time) {
 
 // runs reports whether a container of the pod has run.
 func runs(pod *corev1.Pod) bool {
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.State.Running != nil || lastEnd(status) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.State.Running != nil || lastEnd(status) != nil
+	})
 }
 
 // serves reports whether a server pod does its work.
@@ -196,10 +195,7 @@ func lastEnd(status corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 
 // endFailure reads the last words of agnhost or curl.
 func endFailure(end *corev1.ContainerStateTerminated) *failure {
-	words := strings.Join(strings.Fields(end.Message), " ")
-	if words == "" {
-		words = joined(end.Reason, "exit code "+decimal(end.ExitCode))
-	}
+	words := cmp.Or(strings.Join(strings.Fields(end.Message), " "), joined(end.Reason, "exit code "+decimal(end.ExitCode)))
 	table := programs
 	if end.Reason == "StartError" || end.Reason == "ContainerCannotRun" { // containerd's words, not the program's
 		table = creations

@@ -121,8 +121,5 @@ func (k kubelet) taints() string {
 		}
 		taints = append(taints, name+":"+taint.Effect)
 	}
-	if len(taints) == 0 {
-		return "none"
-	}
-	return strings.Join(taints, ", ")
+	return cmp.Or(strings.Join(taints, ", "), "none")
 }

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,12 +98,7 @@ func meant(name string, names []string) string {
 // windowsTemplates are those of our machines.
 var windowsTemplates = infrav1.GroupVersion.WithKind("WindowsMachineTemplate").GroupKind()
 
-func orNone(words []string) string {
-	if len(words) == 0 {
-		return "none"
-	}
-	return strings.Join(words, ", ")
-}
+func orNone(words []string) string { return cmp.Or(strings.Join(words, ", "), "none") }
 
 // refuseExternal refuses a class for which Cluster API asks an extension in the cluster.
 func (t *topology) refuseExternal() error {

@@ -3,6 +3,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,17 +72,18 @@ func tellChannel(channel plan.Channel) string {
 func tellPhase(text *strings.Builder, number string, phase plan.Phase) {
 	fmt.Fprintf(text, "\n%s. %s\n", number, phase.Name)
 	for i, step := range phase.Steps {
-		fmt.Fprintf(text, "   %s.%d %s: %s.\n", number, i+1, step.Base().Name, oneLine(sentenceOf(step)))
+		fmt.Fprintf(text, "   %s.%d %s: %s.\n", number, i+1, step.Base().Name, OneLine(sentenceOf(step)))
 		fmt.Fprintf(text, "       %s.\n", endOf(step))
 	}
 }
 
 // Step describes a step as Tell does, without its number.
 func Step(step plan.Step) []string {
-	return []string{oneLine(sentenceOf(step)) + ".", endOf(step) + "."}
+	return []string{OneLine(sentenceOf(step)) + ".", endOf(step) + "."}
 }
 
-func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\n`).Replace(text) }
+// OneLine keeps a text, which is not trusted, from looking like several lines.
+func OneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\n`).Replace(text) }
 
 // sentenceOf describes what the step changes, and under which condition.
 func sentenceOf(step plan.Step) string {
@@ -117,10 +119,7 @@ func endOf(step plan.Step) string {
 
 // reasonOf returns the reason of the step's failure, and the other reasons that the output of its program can lead to.
 func reasonOf(step plan.Step) string {
-	reason := step.Base().Reason
-	if reason == "" {
-		reason = plan.KindOf(step).DefaultReason()
-	}
+	reason := cmp.Or(step.Base().Reason, plan.KindOf(step).DefaultReason())
 	var alternatives []string
 	for _, rule := range diagnoses(step) {
 		if rule.Reason != reason && !slices.Contains(alternatives, rule.Reason) {

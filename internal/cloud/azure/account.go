@@ -96,8 +96,8 @@ func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
 // server names the cloud and the tenant. A cloud whose addresses a Secret chose never has the server of a cloud with a name: what
 // is learned there proves nothing here.
 func (a *account) server() string {
-	server := a.calls.Endpoint + "/" + a.calls.Principal.Tenant
-	if a.calls.Principal.Chosen {
+	server := a.calls.Endpoint + "/" + a.calls.Principal.TenantID
+	if a.calls.Principal.Cloud.Chosen() {
 		return "chosen " + server
 	}
 	return server
@@ -108,7 +108,7 @@ func (a *account) serves(m cloud.Machine) bool { return m.Server == "" || m.Serv
 
 // ShowTenant is part of cloud.Tenanted.
 func (a *account) ShowTenant(status *infrav1.WindowsMachineStatus) {
-	if tenant := a.calls.Principal.Tenant; status.Azure != nil && login.IsID(tenant) {
+	if tenant := a.calls.Principal.TenantID; status.Azure != nil && login.IsID(tenant) {
 		status.Azure.TenantID = tenant
 	}
 }

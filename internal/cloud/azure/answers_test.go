@@ -9,15 +9,25 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // bluePrincipal is one of a cloud that is a transport.
-func bluePrincipal(through policy.Transporter) calls.Principal {
-	return calls.Principal{Credential: blue.Token{}, Transport: through, Name: "blue", Tenant: armsim.Tenant, Cloud: blue.Cloud()}
+func bluePrincipal(through policy.Transporter) *login.Principal {
+	return &login.Principal{
+		Credential: blue.Token{}, Transport: through, Name: func() string { return "blue" }, TenantID: armsim.Tenant,
+		Cloud: clouds.Cloud{ResourceManager: blue.Endpoint + "/", Authority: blue.Endpoint, Audience: blue.Endpoint},
+	}
+}
+
+// choose makes the cloud of an account one that a Secret chose.
+func (a *account) choose(t testing.TB) {
+	t.Helper()
+	a.calls.Principal.Cloud = expect.Got(clouds.Choose(a.calls.Principal.Cloud))(t)
 }
 
 // pursued is what an account does for a machine whose VM is, or will be, in the group blue.
@@ -45,9 +55,9 @@ var (
 func TestCloudWithoutServices(t *testing.T) {
 	p := Provider{
 		Ticks: everySecond,
-		login: func(map[string][]byte) (calls.Principal, error) {
+		login: func(map[string][]byte) (*login.Principal, error) {
 			who := bluePrincipal(nil)
-			who.Cloud.Services = nil
+			who.Cloud = clouds.Cloud{}
 			return who, nil
 		},
 	}

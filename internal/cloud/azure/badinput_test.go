@@ -197,7 +197,7 @@ func TestBadInput(t *testing.T) {
 			m := s.machine("m")
 			test.change(s, &m)
 			a := s.watched()
-			a.calls.Principal.ComputeVersion = test.version
+			a.calls.Principal.Cloud.ComputeAPIVersion = test.version
 			before := s.things()
 			s.Forget()
 			got := map[string]*cloud.Error{}

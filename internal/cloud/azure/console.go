@@ -23,7 +23,7 @@ const (
 // our agent writes what it does and Windows' console what becomes of Windows.
 func (a *account) LastWords(ctx context.Context, m cloud.Machine) ([]string, error) {
 	id, ok := arm.ReadProviderID(m.ProviderID)
-	if !ok || !a.serves(m) || a.calls.Principal.Chosen || m.Spec.Azure == nil ||
+	if !ok || !a.serves(m) || a.calls.Principal.Cloud.Chosen() || m.Spec.Azure == nil ||
 		m.Spec.Azure.BootDiagnostics.Type == infrav1.AzureBootDisabled {
 		return nil, nil
 	}

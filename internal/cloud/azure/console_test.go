@@ -136,7 +136,7 @@ func TestBootLogOfAChosenCloud(t *testing.T) {
 	s.run(a, m)
 	s.write(m, "CAPWIN x")
 	s.live(a, 2*time.Minute)
-	a.calls.Principal.Chosen = true
+	a.choose(t)
 	s.Forget()
 	expect.Same(t, "lines", 0, len(expect.Got(a.LastWords(t.Context(), m))(t)))
 	expect.Same(t, "boot logs that are asked for", 0, s.ByClass()["POST vm boot log"])

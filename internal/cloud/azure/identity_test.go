@@ -85,7 +85,7 @@ func TestAnotherServer(t *testing.T) {
 	here, there := newProof(t, false), newProof(t, false)
 	here.runs()
 	here.ReplaceTags(armsim.VMID(here.m.Name), map[string]string{"owner": "platform"})
-	there.a.calls.Principal.Chosen = true
+	there.a.choose(t)
 	there.runs()
 	same := here.UniqueID(armsim.VMID(here.m.Name))
 	there.Change(func(in *armsim.Inside) {
@@ -95,7 +95,7 @@ func TestAnotherServer(t *testing.T) {
 	})
 	there.m.Record = cloud.Record{}
 	there.restart()
-	there.a.calls.Principal.Chosen = true
+	there.a.choose(t)
 	there.runs()
 	learned := there.m.Record
 	expect.Same(t, "the ID that it learned there", same, learned.Azure.VMID)
@@ -120,7 +120,7 @@ func TestAnotherServer(t *testing.T) {
 func TestChosenServer(t *testing.T) {
 	s := newStage(t)
 	named, chosen, m := s.account(), s.account(), s.machine("m")
-	chosen.calls.Principal.Chosen = true
+	chosen.choose(t)
 	expect.Same(t, "equal servers", false, named.server() == chosen.server())
 	for name, c := range map[string]struct {
 		a      *account

@@ -47,25 +47,18 @@ func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, po
 	if p.grant.Proof == "" { // a Secret of the machine's own namespace
 		p.grant.Cloud = placement.OtherCloud(string(resolved.Cloud))
 	}
-	login, err := p.signIn(credentials)
+	principal, err := p.signIn(credentials)
 	if err != nil {
 		return nil, err
 	}
-	c, err := calls.New(login, time.Now)
+	c, err := calls.New(principal, time.Now)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	caller := func() (string, string) { return "", login.Tenant }
-	if login.Caller != nil {
-		caller = func() (string, string) {
-			account := login.Caller()
-			return account.Name, account.TenantID
-		}
-	}
 	return inspect.Run(ctx, inspect.Subject{
 		Azure: inspector{calls: c, subscription: resolved.SubscriptionID}, Spec: pool.Spec, Place: resolved,
-		FailureDomain: pool.FailureDomain, Count: pool.Count, ComputeVersion: c.ComputeVersion(), Caller: caller,
+		FailureDomain: pool.FailureDomain, Count: pool.Count, ComputeVersion: c.ComputeVersion(), Caller: principal.Caller,
 		Identity: pool.Identity, Progress: pool.Progress,
 	}), nil
 }

@@ -11,7 +11,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/inspect"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -143,9 +142,9 @@ func TestInspect(t *testing.T) {
 func TestInspectNamesTheCaller(t *testing.T) {
 	s := newStage(t)
 	without("Microsoft.Compute/disks/delete")(s, nil)
-	of := Provider{login: func(credentials map[string][]byte) (calls.Principal, error) {
+	of := Provider{login: func(credentials map[string][]byte) (*login.Principal, error) {
 		who, err := s.login(credentials)
-		who.Caller = func() login.Caller { return login.Caller{Name: "eve@example.com", TenantID: "the tenant of eve"} }
+		who.ClientID, who.TenantID = "eve@example.com", "the tenant of eve"
 		return who, err
 	}}
 	pool := Pool{Spec: s.spec().Azure, Identity: inspect.Identity{Other: true}}

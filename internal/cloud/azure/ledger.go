@@ -109,7 +109,9 @@ func (l *ledger) note(m cloud.Machine, now time.Time, change func(*work)) {
 	defer l.mu.Unlock()
 	w := l.works[m.ID()]
 	if w == nil {
-		l.prune(now)
+		if len(l.works) >= manyMachines {
+			l.prune(now)
+		}
 		w = &work{scope: lists.Key(m.ProviderID)}
 		l.put(m.ID(), w)
 	}
@@ -178,11 +180,8 @@ func (l *ledger) owner(vmID string) (cloud.Key, bool) {
 	return id.Key, ok && vmID != ""
 }
 
-// prune forgets machines that were not asked about for long, when there are too many.
+// prune forgets machines that were not asked about for long.
 func (l *ledger) prune(now time.Time) {
-	if len(l.works) < manyMachines {
-		return
-	}
 	for id, w := range l.works {
 		if now.Sub(w.used) > keptFor {
 			l.clearOwner(id, w.record)

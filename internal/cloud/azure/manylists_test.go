@@ -134,8 +134,9 @@ func (o *tenant) list(t testing.TB, count int, azure crowded) {
 	o.bounds = calls.NewBounds(&tenants.Bytes{})
 	for i := range count {
 		principal := bluePrincipal(azure)
-		principal.Name, principal.Chosen = fmt.Sprint(i), true
+		principal.Name = func() string { return fmt.Sprint(i) }
 		a := expect.Got(open(principal, time.Now))(t)
+		a.choose(t)
 		a.bound(o.bounds)
 		o.accounts = append(o.accounts, a)
 		s, _ := a.lists.Enter(arm.GroupID(armsim.Subscription, "group"), lists.User{

@@ -42,7 +42,7 @@ func TestPagesGoOn(t *testing.T) {
 	s.through = func(d *door) policy.Transporter {
 		return pageDoor{d, func(r *http.Request) {
 			if asked = append(asked, r.URL.Query().Encode()); len(asked) == 2 {
-				scope := limiter.Scope{Principal: c.Principal.Name, Subscription: armsim.Subscription}
+				scope := limiter.Scope{Principal: c.Principal.Name(), Subscription: armsim.Subscription}
 				c.Limit.Settle(scope, limiter.ListVMs, limiter.Allowance{Silence: 30 * time.Second})
 			}
 		}}

@@ -10,7 +10,6 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 )
@@ -103,7 +102,7 @@ func (p Provider) As(grant cloud.Grant) cloud.Provider {
 
 // signIn makes a principal of the Secret of the grant, or of nothing if the proof is the manager's own. Without a grant it is a
 // Secret of the machine's own namespace.
-func (p Provider) signIn(secret map[string][]byte) (calls.Principal, error) {
+func (p Provider) signIn(secret map[string][]byte) (*login.Principal, error) {
 	if p.login != nil {
 		return p.login(secret)
 	}
@@ -111,13 +110,5 @@ func (p Provider) signIn(secret map[string][]byte) (calls.Principal, error) {
 	if grant.Proof == "" {
 		grant = placement.OwnSecret(cloud.Asker{}, "")
 	}
-	principal, err := login.Open(login.Request{Grant: grant, Secret: secret, Cloud: cmp.Or(p.grant.Cloud, p.Cloud), Book: p.Book})
-	if err != nil {
-		return calls.Principal{}, err
-	}
-	return calls.Principal{
-		Credential: principal.Credential, Cloud: principal.Cloud.Configuration(), Transport: principal.Transport,
-		Name: principal.Name(), Tenant: principal.TenantID, Chosen: principal.Cloud.Chosen(),
-		ComputeVersion: principal.Cloud.ComputeAPIVersion, BootLog: principal.BootLog, Caller: principal.Caller,
-	}, nil
+	return login.Open(login.Request{Grant: grant, Secret: secret, Cloud: cmp.Or(p.grant.Cloud, p.Cloud), Book: p.Book})
 }

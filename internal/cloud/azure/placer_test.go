@@ -31,29 +31,29 @@ func TestCloudOfAPlace(t *testing.T) {
 		p := Provider{}
 		grant := expect.Got(p.Allow(cloud.Asker{Namespace: "team", Cloud: string(place)}, servicePrincipal("team")))(t)
 		who := expect.Got(p.As(grant).(Provider).signIn(map[string][]byte{"clientSecret": []byte("a secret")}))(t)
-		if !strings.Contains(who.Cloud.ActiveDirectoryAuthorityHost, host) {
-			t.Errorf("%q logs in at %s, want %s", place, who.Cloud.ActiveDirectoryAuthorityHost, host)
+		if !strings.Contains(who.Cloud.Authority, host) {
+			t.Errorf("%q logs in at %s, want %s", place, who.Cloud.Authority, host)
 		}
-		names[who.Name] = true
+		names[who.Name()] = true
 	}
 	expect.Same(t, "principals", 3, len(names))
 	inPlace := Provider{Cloud: string(infrav1.AzureChinaCloud)}.As(cloud.Grant{Cloud: string(infrav1.AzureUSGovernmentCloud)})
 	of := expect.Got(inPlace.(Provider).signIn(secret))(t)
-	at := of.Cloud.ActiveDirectoryAuthorityHost
+	at := of.Cloud.Authority
 	expect.Same(t, "the cloud of a Secret's machine", true, strings.Contains(at, "microsoftonline.us"))
 	p := Provider{Cloud: string(infrav1.AzureChinaCloud)}
 	who := expect.Got(p.signIn(secret))(t)
-	expect.Same(t, "the manager's usual cloud", true, strings.Contains(who.Cloud.ActiveDirectoryAuthorityHost, "chinacloudapi"))
+	expect.Same(t, "the manager's usual cloud", true, strings.Contains(who.Cloud.Authority, "chinacloudapi"))
 	secret["cloud"] = []byte(infrav1.AzureUSGovernmentCloud)
 	who = expect.Got(p.As(cloud.Grant{Cloud: string(infrav1.AzureChinaCloud)}).(Provider).signIn(secret))(t)
-	expect.Same(t, "the Secret's own cloud", true, strings.Contains(who.Cloud.ActiveDirectoryAuthorityHost, "microsoftonline.us"))
+	expect.Same(t, "the Secret's own cloud", true, strings.Contains(who.Cloud.Authority, "microsoftonline.us"))
 	delete(secret, "cloud")
 	_, err := Provider{}.As(cloud.Grant{Proof: "ClientSecret", Cloud: "NoCloud"}).(Provider).signIn(secret)
 	if refused, ok := errors.AsType[*cloud.Error](err); !ok || !strings.Contains(refused.Message, "NoCloud") {
 		t.Errorf("a cloud that is not known: %v", err)
 	}
 	managed := Provider{}.As(cloud.Grant{Proof: "ManagedIdentity", ClientID: armsim.ClientID, TenantID: armsim.Tenant}).(Provider)
-	expect.Same(t, "the tenant of a managed identity", armsim.Tenant, expect.Got(managed.signIn(nil))(t).Tenant)
+	expect.Same(t, "the tenant of a managed identity", armsim.Tenant, expect.Got(managed.signIn(nil))(t).TenantID)
 }
 
 // TestAllowRefuses who has no right to the manager's own identity, and an identity that cannot be read or may not be used.

@@ -20,7 +20,7 @@ import (
 
 // silence has the account's calls of a class wait for a minute.
 func silence(a *account, class limiter.Class) {
-	scope := limiter.Scope{Principal: a.calls.Principal.Name, Subscription: armsim.Subscription}
+	scope := limiter.Scope{Principal: a.calls.Principal.Name(), Subscription: armsim.Subscription}
 	_ = a.calls.Limit.Ask(scope, class, "test")
 	a.calls.Limit.Settle(scope, class, limiter.Allowance{Silence: time.Minute})
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
@@ -63,7 +64,7 @@ type Provider struct {
 
 	loans placement.Loans // who may use the others that the manager proves by itself
 	grant cloud.Grant
-	login func(secret map[string][]byte) (calls.Principal, error) // of tests
+	login func(secret map[string][]byte) (*login.Principal, error) // of tests
 }
 
 var _ cloud.Provider = Provider{}
@@ -166,7 +167,10 @@ func (Provider) Check(m *infrav1.WindowsMachine) error {
 // Principal is cloud, tenant, client and proof.
 func (p Provider) Principal(credentials map[string][]byte) (string, error) {
 	principal, err := p.signIn(credentials)
-	return principal.Name, err
+	if err != nil {
+		return "", err
+	}
+	return principal.Name(), nil
 }
 
 // Connect checks the form of the credentials. The first call asks for a token.
@@ -194,7 +198,7 @@ func (p Provider) Connect(_ string, credentials map[string][]byte) (cloud.Cloud,
 }
 
 // open opens the account of a principal.
-func open(principal calls.Principal, now func() time.Time) (*account, error) {
+func open(principal *login.Principal, now func() time.Time) (*account, error) {
 	c, err := calls.New(principal, now)
 	if err != nil {
 		return nil, err

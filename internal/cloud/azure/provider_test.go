@@ -101,7 +101,7 @@ func TestConnect(t *testing.T) {
 	status.Azure = &infrav1.AzurePlacement{}
 	plain.ShowTenant(&status)
 	expect.Same(t, "tenant", armsim.Tenant, status.Azure.TenantID)
-	plain.calls.Principal.Tenant, status.Azure.TenantID = "organizations", ""
+	plain.calls.Principal.TenantID, status.Azure.TenantID = "organizations", ""
 	plain.ShowTenant(&status)
 	expect.Same(t, "tenant without an ID", "", status.Azure.TenantID)
 

@@ -142,7 +142,7 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 // left: each by Azure's own ID, and never what was made before its VM. Of any other they are adapters and public IPs that this
 // process saw with a VM which was a machine's and is gone, with all marks of ours: a disk may hold somebody's data.
 func (a *account) stale(s *lists.Scope) (found []lists.Remnant) {
-	now, works := a.now(), a.ledger.byMark()
+	now, works := a.now(), sync.OnceValue(a.ledger.byMark)
 	s.Do(func(state *lists.State) {
 		for _, r := range state.Remnants {
 			vm, ok := state.VMOf(r)
@@ -150,7 +150,7 @@ func (a *account) stale(s *lists.Scope) (found []lists.Remnant) {
 				continue
 			}
 			_, exists := state.VMs[strings.ToLower(vm.Name())]
-			owners := works[lists.Mark{Key: r.Mark.Key, ProviderID: r.Mark.ProviderID}]
+			owners := works()[lists.Mark{Key: r.Mark.Key, ProviderID: r.Mark.ProviderID}]
 			if slices.ContainsFunc(owners, func(w work) bool { return w.lives(now) }) {
 				ok = slices.ContainsFunc(owners, func(w work) bool { return w.failed[r.UniqueID] || w.failed[r.ID.Key()] }) &&
 					!slices.ContainsFunc(owners, func(w work) bool { return w.separate.contains(r.ID) })

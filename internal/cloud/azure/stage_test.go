@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/login"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/doc"
@@ -37,14 +37,11 @@ func newStage(t *testing.T) *stage {
 }
 
 // login is how a test's credentials become a principal: secret and endpoint.
-func (s *stage) login(credentials map[string][]byte) (calls.Principal, error) {
+func (s *stage) login(credentials map[string][]byte) (*login.Principal, error) {
 	endpoint := string(credentials["endpoint"])
-	p := calls.Principal{Name: string(credentials["secret"]) + "@" + endpoint, Tenant: armsim.Tenant}
-	p.Cloud = azcloud.Configuration{
-		ActiveDirectoryAuthorityHost: endpoint + "/",
-		Services: map[azcloud.ServiceName]azcloud.ServiceConfiguration{
-			azcloud.ResourceManager: {Endpoint: endpoint, Audience: endpoint},
-		},
+	p := &login.Principal{
+		Name: func() string { return string(credentials["secret"]) + "@" + endpoint }, TenantID: armsim.Tenant,
+		Cloud: clouds.Cloud{ResourceManager: endpoint, Authority: endpoint + "/", Audience: endpoint},
 	}
 	var transport policy.Transporter = s.transport()
 	if s.through != nil {
@@ -53,7 +50,7 @@ func (s *stage) login(credentials map[string][]byte) (calls.Principal, error) {
 	p.Transport = transport
 	credential, err := azidentity.NewClientSecretCredential(armsim.Tenant, armsim.ClientID, string(credentials["secret"]),
 		&azidentity.ClientSecretCredentialOptions{DisableInstanceDiscovery: true, ClientOptions: policy.ClientOptions{
-			Cloud: p.Cloud, Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1},
+			Cloud: p.Cloud.Configuration(), Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1},
 		}})
 	p.Credential = told{credential}
 	return p, err

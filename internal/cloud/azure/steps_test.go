@@ -137,7 +137,7 @@ func TestBeforeARequest(t *testing.T) {
 			}
 			return http.StatusCreated, "{}"
 		}))
-		a.calls.Principal.ComputeVersion = c.version
+		a.calls.Principal.Cloud.ComputeAPIVersion = c.version
 		m := placed()
 		if c.nowhere {
 			m.Spec.Azure = &infrav1.AzureVM{}

@@ -18,7 +18,7 @@ func TestUntagged(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			s := newStage(t)
 			a, m := s.watched(), s.machine("m")
-			a.calls.Principal.ComputeVersion = version
+			a.calls.Principal.Cloud.ComputeAPIVersion = version
 			m.Spec.Azure.NetworkInterfaces[0].PublicIP = infrav1.AzureEnabled
 			s.strangersAdapter("strangers")
 			s.Forget()

@@ -209,7 +209,7 @@ func TestInspectPrivileges(t *testing.T) {
 		privileges.Folder: "folder", privileges.VM: "folder", privileges.Template: "image.template", privileges.Pool: "resourcePool",
 		privileges.Datastore: "the template's datastore",
 	} {
-		for _, privilege := range privileges.Of(kind) {
+		for _, privilege := range vcenter.PrivilegesOn(privileges.Needs, kind) {
 			v.Permit(vcenter.Permission{
 				On: all.On, Propagate: true, Privileges: slices.DeleteFunc(privileges.All(), func(p string) bool { return p == privilege }),
 			})

@@ -55,24 +55,20 @@ const (
 
 // use notes that a machine is in use, and takes over what an earlier process has recorded of it.
 func (l *ledger) use(m cloud.Machine, now time.Time) {
-	isNew := false
+	full := false
 	l.note(m, func(w *work) {
-		isNew, w.used = w.used.IsZero(), now
+		full, w.used = w.used.IsZero() && len(l.work) > manyMachines, now
 		w.believe(m.Record.VSphere)
 	})
-	if isNew {
+	if full {
 		l.prune(now)
 	}
 }
 
-// prune forgets the machines that were not used for a long time, if there are too many. What proves their VMs is in their
-// status.
+// prune forgets the machines that were not used for a long time. What proves their VMs is in their status.
 func (l *ledger) prune(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.work) <= manyMachines {
-		return
-	}
 	for id, w := range l.work {
 		if now.Sub(w.used) > keptFor {
 			l.owners.move(w, w.Object, types.ManagedObjectReference{})
@@ -84,7 +80,7 @@ func (l *ledger) prune(now time.Time) {
 // settle forgets a job that has ended and returns why it failed. A job that was overtaken did not fail.
 func (l *ledger) settle(m cloud.Machine, j next.Job, now time.Time) error {
 	err := j.Err()
-	late := overtaken(j.Act, err)
+	late := err != nil && overtaken(j.Act, err)
 	if late {
 		err = nil
 	}

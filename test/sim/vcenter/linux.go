@@ -2,6 +2,7 @@ package vcenter
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -36,10 +37,10 @@ var LinuxNeeds = []privileges.Need{
 
 const diskExtend = "VirtualMachine.Config.DiskExtend"
 
-// LinuxPrivileges are those of LinuxNeeds for objects of these kinds, each once.
-func LinuxPrivileges(kinds ...string) (all []string) {
-	for _, need := range LinuxNeeds {
-		if slices.Contains(kinds, need.On) {
+// PrivilegesOn are those that a role for objects of these kinds must have, each once, without those that every role has.
+func PrivilegesOn(needs []privileges.Need, kinds ...string) (all []string) {
+	for _, need := range needs {
+		if slices.Contains(kinds, need.On) && !strings.HasPrefix(need.Privilege, "System.") {
 			all = append(all, need.Privilege)
 		}
 	}

@@ -59,8 +59,8 @@ func TestRightsOfLinux(t *testing.T) {
 		}
 	}
 	slices.Sort(used)
-	all := vcenter.LinuxPrivileges(privileges.Folder, privileges.VM, privileges.Template, privileges.Pool, privileges.Datastore,
-		privileges.Networks)
+	all := vcenter.PrivilegesOn(vcenter.LinuxNeeds,
+		privileges.Folder, privileges.VM, privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks)
 	expect.Same(t, "privileges that the provider uses", all, slices.Compact(used))
 	w.tell("%s: a Linux machine lives with these %d privileges", w.played(), len(all))
 }
@@ -97,11 +97,12 @@ func (w *world) permissionsOfLinux(o *vcenter.Owner) []vcenter.Permission {
 		expect.Same(w, "objects at "+path, 1, len(found))
 		return vcenter.Permission{On: found[0].Object.Reference(), Privileges: privileges, Propagate: propagate}
 	}
-	places := vcenter.LinuxPrivileges(privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks)
+	places := vcenter.PrivilegesOn(vcenter.LinuxNeeds,
+		privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks)
 	return []vcenter.Permission{
 		{On: o.Client.ServiceContent.RootFolder},
 		on(nil, true, dc),
-		on(vcenter.LinuxPrivileges(privileges.Folder, privileges.VM), true, dc+"/vm/"+vcenter.Folder),
+		on(vcenter.PrivilegesOn(vcenter.LinuxNeeds, privileges.Folder, privileges.VM), true, dc+"/vm/"+vcenter.Folder),
 		on(places, false, dc+"/vm/"+vcenter.Folder+"/"+linuxTemplate), on(places, false, dc+"/host/"+pool),
 		on(places, false, dc+"/datastore/LocalDS_0"), on(places, false, dc+"/network/VM Network"),
 	}

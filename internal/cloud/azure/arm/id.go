@@ -4,7 +4,12 @@
 // Azure answers with IDs in another case than it was asked, so IDs are compared without it: use SameID or Key, never ==.
 package arm
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
 
 // ID is a resource ID: what Azure calls a VM, a subnet or a group. It keeps the case in which it was written.
 type ID struct {
@@ -128,12 +133,9 @@ func Parse(text string) (ID, bool) {
 }
 
 func areNames(parts []string) bool {
-	for _, part := range parts {
-		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, notInName) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(part string) bool {
+		return part == "" || part == "." || part == ".." || strings.ContainsFunc(part, notInName)
+	})
 }
 
 func notInName(r rune) bool {
@@ -152,15 +154,5 @@ func UUID(text string) string {
 	return strings.Clone(strings.ToLower(text))
 }
 
-func isUUID(text string) bool {
-	if len(text) != 36 {
-		return false
-	}
-	for i, r := range strings.ToLower(text) {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (r == '-') || !dash && ((r < '0' || r > '9') && (r < 'a' || r > 'f')) {
-			return false
-		}
-	}
-	return true
-}
+// isUUID reports whether a text is a UUID in the form with dashes; Validate takes others, too.
+func isUUID(text string) bool { return len(text) == 36 && uuid.Validate(text) == nil }

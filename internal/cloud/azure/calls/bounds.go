@@ -38,10 +38,7 @@ func NewBounds(kept *tenants.Bytes) *Bounds {
 }
 
 // beginList lets a namespace have one list at a time at endpoints that Secrets chose. No worker waits for its turn.
-func (b *Bounds) beginList(chosen bool, namespace string) (end func(), err *cloud.Error) {
-	if !chosen {
-		return func() {}, nil
-	}
+func (b *Bounds) beginList(namespace string) (end func(), err *cloud.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.listing[namespace] {

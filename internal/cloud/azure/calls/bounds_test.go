@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
@@ -44,7 +45,7 @@ func (unending) Close() error { return nil }
 func listed(t *testing.T, bounds *Bounds, door endpoint, namespace string) (time.Duration, Answer) {
 	t.Helper()
 	c := blueCalls(t, door)
-	c.Bounds, c.Principal.Chosen = bounds, true
+	c.Bounds, c.Principal.Cloud = bounds, expect.Got(clouds.Choose(c.Principal.Cloud))(t)
 	began := time.Now()
 	_, a := c.ListVMs(t.Context(), blue.Group, Keeper[VM]{Namespace: namespace})
 	return time.Since(began), a

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	armruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/runtime"
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
@@ -48,26 +47,9 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// Principal is who calls Azure, and where.
-type Principal struct {
-	Credential azcore.TokenCredential
-	Cloud      azcloud.Configuration
-	Transport  policy.Transporter
-	// Name is equal for equal principals with equal proofs. It is a secret.
-	Name, Tenant string
-	// BootLog reads the end of a boot log.
-	BootLog func(ctx context.Context, address string) ([]byte, error)
-	// Chosen is true if a Secret chose the addresses of the cloud.
-	Chosen bool
-	// ComputeVersion is the cloud's own api-version for VMs; empty for the usual one.
-	ComputeVersion string
-	// Caller is who the last token was for; nil in tests.
-	Caller func() login.Caller
-}
-
 // Client makes the calls of a principal: each waits for its turn at the limiter, is made once, and its answer is judged.
 type Client struct {
-	Principal Principal
+	Principal *login.Principal
 	Endpoint  string
 	pipe      runtime.Pipeline
 	Limit     *limiter.Limiter
@@ -81,15 +63,16 @@ type Client struct {
 }
 
 // New makes the client of a principal. It makes no call.
-func New(principal Principal, now func() time.Time) (*Client, error) {
+func New(principal *login.Principal, now func() time.Time) (*Client, error) {
+	azure := principal.Cloud.Configuration()
 	options := &arm.ClientOptions{DisableRPRegistration: true, ClientOptions: policy.ClientOptions{
-		Cloud: principal.Cloud, Transport: principal.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
+		Cloud: azure, Transport: principal.Transport, Retry: policy.RetryOptions{MaxRetries: -1},
 	}}
 	pipe, err := armruntime.NewPipeline("capwin", "v1", principal.Credential, runtime.PipelineOptions{}, options)
 	if err != nil {
 		return nil, err
 	}
-	endpoint := strings.TrimSuffix(principal.Cloud.Services[azcloud.ResourceManager].Endpoint, "/")
+	endpoint := strings.TrimSuffix(azure.Services[azcloud.ResourceManager].Endpoint, "/")
 	return &Client{
 		Principal: principal, Endpoint: endpoint, pipe: pipe, Limit: &limiter.Limiter{Now: now}, now: now, Timeout: callTimeout,
 		circuit: newCircuit(now), Bounds: NewBounds(&tenants.Bytes{}),
@@ -150,7 +133,7 @@ func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 		return failed(err)
 	}
 	defer c.circuit.end()
-	scope := limiter.Scope{Principal: c.Principal.Name, Subscription: q.Subscription}
+	scope := limiter.Scope{Principal: c.Principal.Name(), Subscription: q.Subscription}
 	if wait := c.Limit.Ask(scope, q.Class, q.Asker+"|"+q.Path); wait > 0 {
 		return failed(cloud.LaterIn(wait, "waiting for this account's turn at Azure"))
 	}

@@ -61,11 +61,13 @@ type begun[T any] struct {
 // wait for its turn, the pages that are there are kept, and the next call for the list goes on from them: else a list that is
 // longer than our share of a bucket would never end. Of each page is kept what the caller wants before the next one is asked for.
 func Pages[T any](ctx context.Context, c *Client, q Call, keeper Keeper[T]) ([]T, Answer) {
-	end, refusal := c.Bounds.beginList(c.Principal.Chosen, keeper.Namespace)
-	if refusal != nil {
-		return nil, failed(refusal)
+	if c.Principal.Cloud.Chosen() {
+		end, refusal := c.Bounds.beginList(keeper.Namespace)
+		if refusal != nil {
+			return nil, failed(refusal)
+		}
+		defer end()
 	}
-	defer end()
 	key := keeper.Namespace + q.Path + "?" + q.Query.Encode()
 	list := resume[T](c, key)
 	if list == nil {
@@ -105,7 +107,7 @@ func keeps[T any](bounds *Bounds, keeper Keeper[T], list *begun[T], item *T) boo
 
 // readPage reads a page at its place, and returns how to ask for the next one; nil after the last.
 func readPage[T any](ctx context.Context, c *Client, q Call, list *begun[T], namespace string) (next url.Values, a Answer) {
-	q.place = c.Bounds.place(c.Principal.Chosen, namespace)
+	q.place = c.Bounds.place(c.Principal.Cloud.Chosen(), namespace)
 	defer q.place.leave()
 	if a = c.Send(ctx, q); a.Verdict != nil {
 		return nil, a

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -23,10 +24,7 @@ const Tagged = "2025-04-01"
 
 // ComputeVersion is the api-version of calls for VMs.
 func (c *Client) ComputeVersion() string {
-	if c.Principal.ComputeVersion != "" {
-		return c.Principal.ComputeVersion
-	}
-	return computeVersion
+	return cmp.Or(c.Principal.Cloud.ComputeAPIVersion, computeVersion)
 }
 
 func (c *Client) ofVM(method string, id arm.ID, class limiter.Class) Call {

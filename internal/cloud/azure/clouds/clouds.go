@@ -7,6 +7,7 @@
 package clouds
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -69,9 +70,7 @@ type Book struct{ added []Cloud }
 
 // Named finds a cloud by its name; without one it is AzurePublicCloud.
 func (b Book) Named(name string) (Cloud, bool) {
-	if name == "" {
-		name = Public
-	}
+	name = cmp.Or(name, Public)
 	list := slices.Concat(public, b.added)
 	index := slices.IndexFunc(list, func(c Cloud) bool { return c.Name == name })
 	if index < 0 {
@@ -101,10 +100,7 @@ func (c Cloud) Chosen() bool { return c.chosen }
 
 // String is the cloud's name, or its address if it has none.
 func (c Cloud) String() string {
-	if c.Name == "" {
-		return c.ResourceManager
-	}
-	return c.Name
+	return cmp.Or(c.Name, c.ResourceManager)
 }
 
 // Text is different for different clouds: it has all but the name, because two names may mean one cloud.
@@ -162,9 +158,7 @@ func (c Cloud) check() (Cloud, error) {
 		return Cloud{}, err
 	}
 	c.Authority += "/"
-	if c.Audience == "" {
-		c.Audience = c.ResourceManager
-	}
+	c.Audience = cmp.Or(c.Audience, c.ResourceManager)
 	for _, p := range public {
 		if p.ResourceManager == c.ResourceManager {
 			return Cloud{}, fmt.Errorf("resourceManagerEndpoint: this is the address of %s: use that cloud by its name", p.Name)

@@ -4,6 +4,7 @@ package fault
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -38,9 +39,7 @@ func Read(status int, header http.Header, body []byte) Answer {
 	}
 	answer := read.Error.answer(2)
 	answer.Status = status
-	if answer.Code == "" {
-		answer.Code = header.Get("x-ms-error-code")
-	}
+	answer.Code = cmp.Or(answer.Code, header.Get("x-ms-error-code"))
 	answer.RetryAfter = retryAfter(header, answer.Message)
 	answer.Foreign = status == http.StatusNotFound && isForeign(header, body)
 	return answer

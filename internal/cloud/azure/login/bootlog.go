@@ -18,9 +18,9 @@ var logs = limits{bytes: endOfLog, wait: 10 * time.Second}
 // errUnreached is why a boot log was not read; what the network or the server shows of that is not for people who chose neither.
 var errUnreached = errors.New("it is not reached over HTTPS")
 
-// BootLog reads the end of a boot log. Its address has a signature, which is as good as a token for it: no error quotes it, and
+// bootLog reads the end of a boot log. Its address has a signature, which is as good as a token for it: no error quotes it, and
 // no token goes along. A cloud that a user chose has no boot logs: it could name any server inside.
-func (p *Principal) BootLog(ctx context.Context, address string) ([]byte, error) {
+func (p *Principal) bootLog(ctx context.Context, address string) ([]byte, error) {
 	if p.Cloud.Chosen() || !p.Cloud.Stores(address) {
 		return nil, errElsewhere
 	}

@@ -9,22 +9,21 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Caller is who a token is for, as Entra ID calls it. It is fit to be shown.
-type Caller struct{ Name, TenantID string }
-
 // Caller is who the last token was for: the name of a person, or else the client id of an app or managed identity. What the token
-// lacks is empty. Only Azure may rely on a token, so this is for people alone.
-func (p *Principal) Caller() Caller {
-	found := Caller{Name: p.ClientID, TenantID: p.TenantID}
+// lacks is that of the principal. It is fit to be shown. Only Azure may rely on a token, so this is for people alone.
+func (p *Principal) Caller() (name, tenant string) {
+	name, tenant = p.ClientID, p.TenantID
 	if c, ok := p.Credential.(*credential); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		found = claimed(c.token.Token, found)
+		inToken, itsTenant := claimed(c.token.Token)
+		name, tenant = cmp.Or(inToken, name), cmp.Or(itsTenant, tenant)
 	}
-	return Caller{Name: cloud.Clean(found.Name, maxClaim), TenantID: cloud.Clean(found.TenantID, maxClaim)}
+	return cloud.Clean(name, maxClaim), cloud.Clean(tenant, maxClaim)
 }
 
-func claimed(token string, otherwise Caller) Caller {
+// claimed reads who a token is for, as Entra ID calls it; empty is what it lacks.
+func claimed(token string) (name, tenant string) {
 	var claims struct {
 		Tenant    string `json:"tid"`
 		Person    string `json:"upn"`
@@ -37,18 +36,15 @@ func claimed(token string, otherwise Caller) Caller {
 	}
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return otherwise
+		return "", ""
 	}
 	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
 	if err != nil || json.Unmarshal(text, &claims) != nil {
-		return otherwise
+		return "", ""
 	}
 	person := cmp.Or(claims.Person, claims.Preferred, claims.Unique)
 	if claims.Kind == "app" {
 		person = ""
 	}
-	return Caller{
-		Name:     cmp.Or(person, claims.App, claims.Client, claims.Object, otherwise.Name),
-		TenantID: cmp.Or(claims.Tenant, otherwise.TenantID),
-	}
+	return cmp.Or(person, claims.App, claims.Client, claims.Object), claims.Tenant
 }

@@ -15,19 +15,20 @@ func TestCaller(t *testing.T) {
 	token := func(claims string) string {
 		return "x." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".x"
 	}
-	otherwise := Caller{Name: app, TenantID: "tenant"}
+	type caller struct{ Name, Tenant string }
+	otherwise := caller{app, "tenant"}
 	for name, c := range map[string]struct {
 		token string
-		want  Caller
+		want  caller
 	}{
-		"a person":           {token(`{"upn":"a@b.test","appid":"az","oid":"o","tid":"t"}`), Caller{"a@b.test", "t"}},
-		"a guest":            {token(`{"unique_name":"live.com#a@b.test","appid":"az","tid":"t"}`), Caller{"live.com#a@b.test", "t"}},
-		"of version 2":       {token(`{"preferred_username":"a@b.test","azp":"az"}`), Caller{"a@b.test", "tenant"}},
-		"an app":             {token(`{"appid":"one","oid":"o","tid":"t"}`), Caller{"one", "t"}},
-		"an app with a name": {token(`{"idtyp":"app","upn":"alice","appid":"one"}`), Caller{"one", "tenant"}},
-		"an object":          {token(`{"oid":"o"}`), Caller{"o", "tenant"}},
-		"with escapes":       {token(`{"upn":"a\u001b[2J\u0007"}`), Caller{"a [2J ", "tenant"}},
-		"a long one":         {token(`{"upn":"` + strings.Repeat("a", 999) + `"}`), Caller{strings.Repeat("a", 125) + "...", "tenant"}},
+		"a person":           {token(`{"upn":"a@b.test","appid":"az","oid":"o","tid":"t"}`), caller{"a@b.test", "t"}},
+		"a guest":            {token(`{"unique_name":"live.com#a@b.test","appid":"az","tid":"t"}`), caller{"live.com#a@b.test", "t"}},
+		"of version 2":       {token(`{"preferred_username":"a@b.test","azp":"az"}`), caller{"a@b.test", "tenant"}},
+		"an app":             {token(`{"appid":"one","oid":"o","tid":"t"}`), caller{"one", "t"}},
+		"an app with a name": {token(`{"idtyp":"app","upn":"alice","appid":"one"}`), caller{"one", "tenant"}},
+		"an object":          {token(`{"oid":"o"}`), caller{"o", "tenant"}},
+		"with escapes":       {token(`{"upn":"a\u001b[2J\u0007"}`), caller{"a [2J ", "tenant"}},
+		"a long one":         {token(`{"upn":"` + strings.Repeat("a", 999) + `"}`), caller{strings.Repeat("a", 125) + "...", "tenant"}},
 		"no claims":          {token(`{}`), otherwise},
 		"no object":          {token(`[]`), otherwise},
 		"other types":        {token(`{"upn":7}`), otherwise},
@@ -36,9 +37,10 @@ func TestCaller(t *testing.T) {
 		"no token":           {"", otherwise},
 	} {
 		p := &Principal{
-			ClientID: otherwise.Name, TenantID: otherwise.TenantID,
+			ClientID: otherwise.Name, TenantID: otherwise.Tenant,
 			Credential: &credential{token: azcore.AccessToken{Token: c.token}},
 		}
-		expect.Same(t, name, c.want, p.Caller())
+		gotName, gotTenant := p.Caller()
+		expect.Same(t, name, c.want, caller{gotName, gotTenant})
 	}
 }

@@ -19,9 +19,11 @@
 package login
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -54,9 +56,13 @@ type Principal struct {
 	Credential azcore.TokenCredential
 	// Transport is for calls of Azure Resource Manager.
 	Transport policy.Transporter
+	// Name is equal for equal principals in equal clouds with equal proofs, whoever named them. It is a secret, because it reveals
+	// who has the same proof; a function prints as nothing but an address, wherever it stands.
+	Name func() string
+	// BootLog reads the end of a boot log.
+	BootLog func(ctx context.Context, address string) ([]byte, error)
 
-	storage *transport    // for boot logs
-	proof   func() string // a function prints as nothing but an address, wherever it stands
+	storage *transport // for boot logs
 }
 
 // Open makes a principal. Errors are of type *cloud.Error.
@@ -78,8 +84,11 @@ func Open(r Request) (*Principal, error) {
 	p := &Principal{
 		Cloud: in.cloud, TenantID: strings.ToLower(in.tenant), ClientID: strings.ToLower(in.client), Proof: in.proof,
 		Source: in.source, Transport: newTransport(in.cloud.Hosts(), roots, calls), storage: newTransport(nil, roots, logs),
-		proof: in.digest,
 	}
+	p.BootLog = p.bootLog
+	p.Name = sync.OnceValue(func() string {
+		return fmt.Sprintf("%q", []string{p.Proof, p.Cloud.Text(), p.TenantID, p.ClientID, in.digest()})
+	})
 	inner, err := in.credential(newTransport(in.cloud.Hosts(), roots, tokens))
 	if err != nil {
 		// The SDK's words may quote what it was given.
@@ -137,12 +146,6 @@ func (in input) digest() string {
 	default:
 		return "" // the manager's own, which it has once
 	}
-}
-
-// Name is equal for equal principals in equal clouds with equal proofs, whoever named them. It is a secret, because it reveals
-// who has the same proof.
-func (p *Principal) Name() string {
-	return fmt.Sprintf("%q", []string{p.Proof, p.Cloud.Text(), p.TenantID, p.ClientID, p.proof()})
 }
 
 // String names the principal without its proof.

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,9 +37,6 @@ type subnet struct {
 
 // read reads an AzureCluster of any version that has the fields of v1beta1. What is not there yet is empty.
 func read(object *unstructured.Unstructured) (cluster, error) {
-	if object == nil {
-		return cluster{environment: infrav1.AzurePublicCloud}, nil
-	}
 	r := reader{object: object.Object}
 	c := cluster{
 		name:           object.GetNamespace() + "/" + object.GetName(),
@@ -105,7 +103,7 @@ var environments = []infrav1.AzureCloud{infrav1.AzurePublicCloud, infrav1.AzureU
 
 // readNetwork reads the virtual network, which may be in another group than the cluster.
 func (c *cluster) readNetwork(r *reader) {
-	group := first(r.text("spec", "networkSpec", "vnet", "resourceGroup"), c.group)
+	group := cmp.Or(r.text("spec", "networkSpec", "vnet", "resourceGroup"), c.group)
 	name := r.text("spec", "networkSpec", "vnet", "name")
 	if name == "" || group == "" || c.subscription == "" {
 		return
@@ -208,10 +206,10 @@ type reader struct {
 }
 
 func (r *reader) environment() infrav1.AzureCloud {
-	return infrav1.AzureCloud(first(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud)))
+	return infrav1.AzureCloud(cmp.Or(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud)))
 }
 
-func (r *reader) note(field string) { r.wrong = first(r.wrong, field) }
+func (r *reader) note(field string) { r.wrong = cmp.Or(r.wrong, field) }
 
 func (r *reader) text(fields ...string) string {
 	text, _, err := unstructured.NestedString(r.object, fields...)

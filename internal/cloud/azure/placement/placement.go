@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,16 +23,18 @@ func Resolve(
 	if spec == nil {
 		return p, refuse("spec.azure is missing: add it with the settings of the VM")
 	}
-	c, err := read(azureCluster)
-	if err != nil {
-		return p, err
+	c := cluster{environment: infrav1.AzurePublicCloud}
+	if azureCluster != nil {
+		if c, err = read(azureCluster); err != nil {
+			return p, err
+		}
 	}
 	home, err := group(spec, providerID, c)
 	if err != nil {
 		return p, err
 	}
 	p = infrav1.AzurePlacement{
-		Cloud: c.environment, SubscriptionID: home.Subscription, ResourceGroup: home.Group, Location: first(spec.Location, c.location),
+		Cloud: c.environment, SubscriptionID: home.Subscription, ResourceGroup: home.Group, Location: cmp.Or(spec.Location, c.location),
 		FailureDomains: c.failureDomains, Tags: c.tags,
 	}
 	if p.Location == "" {
@@ -58,7 +61,7 @@ func group(spec *infrav1.AzureVM, providerID string, c cluster) (arm.ID, error) 
 		vm, err := Home(providerID)
 		return vm.Parent(), err
 	}
-	id := arm.GroupID(first(spec.SubscriptionID, c.subscription), first(spec.ResourceGroup, c.group))
+	id := arm.GroupID(cmp.Or(spec.SubscriptionID, c.subscription), cmp.Or(spec.ResourceGroup, c.group))
 	switch {
 	case id.Subscription == "":
 		return arm.ID{}, c.lacks("subscriptionID", "subscriptionID")
@@ -97,31 +100,21 @@ func (c cluster) connect(p *infrav1.AzurePlacement, spec *infrav1.AzureVM) error
 		}
 		p.SubnetIDs = append(p.SubnetIDs, id)
 	}
-	c.inherit(p)
+	if strings.EqualFold(p.SubscriptionID, c.subscription) && c.inNetwork(p.SubnetIDs[0]) {
+		c.inherit(p)
+	}
 	return nil
 }
 
-// inherit takes over what the AzureCluster has for the first subnet. A pool can only be joined from its own virtual network, and
-// a NAT gateway makes it needless.
+// inherit takes over what the AzureCluster has for the first subnet, which is its own: a pool can only be joined from its own
+// virtual network. A NAT gateway makes a pool needless.
 func (c cluster) inherit(p *infrav1.AzurePlacement) {
-	if !strings.EqualFold(p.SubscriptionID, c.subscription) || !c.inNetwork(p.SubnetIDs[0]) {
-		return
-	}
 	found := c.subnetOf(p.SubnetIDs[0])
 	p.SecurityGroupID, p.RouteTableID = found.securityGroup, found.routeTable
 	p.LoadBalancerName = c.balancer
 	if c.balancer != "" && !found.natGateway {
 		p.OutboundPoolID = arm.GroupID(c.subscription, c.group).Pool(c.balancer, c.pool).String()
 	}
-}
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 func refuse(format string, args ...any) error {

@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +20,7 @@ func IdentityOf(azureCluster *unstructured.Unstructured) (types.NamespacedName, 
 	}
 	r := reader{object: azureCluster.Object}
 	kind, name := r.text("spec", "identityRef", "kind"), r.text("spec", "identityRef", "name")
-	namespace := first(r.text("spec", "identityRef", "namespace"), azureCluster.GetNamespace())
+	namespace := cmp.Or(r.text("spec", "identityRef", "namespace"), azureCluster.GetNamespace())
 	switch {
 	case r.wrong == "" && kind == "" && name == "":
 		return types.NamespacedName{}, nil

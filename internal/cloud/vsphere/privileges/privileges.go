@@ -1,14 +1,8 @@
-// Package privileges is the list of what an account needs in a vCenter. A caller may rely on this, and need not read how:
-//
-//   - Needs has each method that we call, with the privileges that it takes, and on what. The page for the vCenter's
-//     administrator, the check of the plugin and the simulator of the tests use this one list.
-//   - Of names what a role must have for objects of a kind. It is pure.
+// Package privileges is the list of what an account needs in a vCenter. The page for the vCenter's administrator, the check of
+// the plugin and the simulator of the tests use this one list.
 package privileges
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // What a privilege is taken on. A role on the folder propagates to its VMs.
 const (
@@ -98,17 +92,6 @@ const CloneEncrypted = "Cryptographer.Clone"
 func All() (names []string) {
 	for _, need := range Needs {
 		names = append(names, need.Privilege)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// Of returns the privileges that a role for objects of these kinds must have, each once, without those that every role has.
-func Of(kinds ...string) (names []string) {
-	for _, need := range Needs {
-		if slices.Contains(kinds, need.On) && !strings.HasPrefix(need.Privilege, "System.") {
-			names = append(names, need.Privilege)
-		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

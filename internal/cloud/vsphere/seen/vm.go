@@ -182,9 +182,8 @@ func Describe(m cloud.Machine, s *VM, ran bool) cloud.VM {
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 		},
-		UserData:  s.UserData,
-		Report:    s.Report,
-		AfterJoin: unaddressed(s),
+		UserData: s.UserData,
+		Report:   s.Report,
 	}
 	switch {
 	case s.Power == types.VirtualMachinePowerStatePoweredOn:
@@ -196,7 +195,11 @@ func Describe(m cloud.Machine, s *VM, ran bool) cloud.VM {
 	default:
 		vm.State, vm.Detail = cloud.Stopped, "switched off"
 	}
-	for _, ip := range s.ips() {
+	ips := s.ips()
+	if len(ips) == 0 {
+		vm.AfterJoin = unaddressed
+	}
+	for _, ip := range ips {
 		vm.Addresses = append(vm.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip})
 	}
 	return vm
@@ -213,14 +216,9 @@ func unmarked(m cloud.Machine, s *VM) string {
 
 // unaddressed is the sentence for a VM whose address is hidden from vSphere's cloud controller manager, which needs one and
 // reads it when it first sees the Node (kubernetes/cloud-provider-vsphere v1.36.0, pkg/cloudprovider/vsphere/nodemanager.go).
-func unaddressed(s *VM) string {
-	if len(s.ips()) > 0 {
-		return ""
-	}
-	return "VMware Tools report no address of the VM: if the Node has the taint node.cloudprovider.kubernetes.io/uninitialized, " +
-		"vSphere's cloud controller manager takes it off only once they do; take the adapter's name out of exclude-nics in " +
-		"tools.conf, restart the service VMTools, then that manager"
-}
+const unaddressed = "VMware Tools report no address of the VM: if the Node has the taint " +
+	"node.cloudprovider.kubernetes.io/uninitialized, vSphere's cloud controller manager takes it off only once they do; take the " +
+	"adapter's name out of exclude-nics in tools.conf, restart the service VMTools, then that manager"
 
 // unreached is the sentence for a running VM that the vCenter cannot reach, as when its host is cut off: what is known of it may
 // be old.

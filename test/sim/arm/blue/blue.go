@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -71,14 +70,4 @@ type Token struct{}
 // GetToken implements azcore.TokenCredential.
 func (Token) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	return azcore.AccessToken{Token: "token", ExpiresOn: time.Now().Add(time.Hour)}, nil
-}
-
-// Cloud is one whose Resource Manager is at the endpoint.
-func Cloud() azcloud.Configuration {
-	return azcloud.Configuration{
-		ActiveDirectoryAuthorityHost: Endpoint,
-		Services: map[azcloud.ServiceName]azcloud.ServiceConfiguration{
-			azcloud.ResourceManager: {Endpoint: Endpoint + "/", Audience: Endpoint},
-		},
-	}
 }
