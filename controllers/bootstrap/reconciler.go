@@ -34,6 +34,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/controllers/refusals"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // Workload reaches the API servers of workload clusters, and knows their clocks.
@@ -81,7 +82,7 @@ type Reconciler struct {
 
 	secrets secretCache
 	gaps    gaps
-	pace    pace
+	pace    tenants.Pace // of reads of sources
 }
 
 // SetupWithManager registers the reconciler and the watches that wake it.

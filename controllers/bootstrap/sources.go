@@ -14,6 +14,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to: each once, and no more of
@@ -28,7 +29,7 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 		}
 	}
 	sources := bootstrap.Sources(f.config.Spec)
-	if rest := r.pace.rest(f.config, len(sources), r.Now()); rest > 0 {
+	if rest := r.pace.Rest(tenants.Sources, f.config, len(sources), r.Now()); rest > 0 {
 		return phase.WaitFor(rest, bootstrapv1.WaitingForSourcesReason, "the configs of the namespace refer to more Secrets and "+
 			"ConfigMaps than are read at once; those of this one are read in its turn")
 	}

@@ -89,7 +89,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestPatches: no object of a cache is written as a direct, and no stub at all.
+// TestPatches: no object of a cache is written as a whole, and no stub at all.
 func TestPatches(t *testing.T) {
 	down := false
 	api := Patches{server(t, large, &down)}

@@ -23,7 +23,7 @@ const (
 	MostBytes = 128 << 10
 	// mostOfAnnotation is what an annotation may have that neither Cluster API nor we read.
 	mostOfAnnotation = 1 << 10
-	// mostOfSpec is what the spec of a WindowsMachine may have in a stub. One of a person has far less.
+	// mostOfSpec is what the spec of a WindowsMachine may have in a stub. People write far shorter ones.
 	mostOfSpec = 32 << 10
 	// mostNames is how many labels, annotations, owners and finalizers a stub has.
 	mostNames = 32
@@ -121,7 +121,7 @@ func Large(objects ...client.Object) string {
 	return ""
 }
 
-// stubOf is what stays of an object: its key and version, its owners, whether it is paused, and who still needs it.
+// stubOf is what stays of an object: its key and version, its owners, whether it is paused, and its finalizers.
 func stubOf(o client.Object) client.Object {
 	kept, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(o).Elem()))
 	kept.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())

@@ -70,11 +70,11 @@ func TestStubs(t *testing.T) {
 		change(o)
 		return o
 	}
-	many := func(form string) (all []string) {
+	many := func(form string) (names []string) {
 		for i := range 4000 {
-			all = append(all, fmt.Sprintf(form, i))
+			names = append(names, fmt.Sprintf(form, i))
 		}
-		return all
+		return names
 	}
 	for name, o := range map[string]client.Object{
 		"a configuration": config(func(o *bootstrapv1.WindowsBootstrapConfig) {

@@ -8,7 +8,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// TestHolder: metrics and the log name an account by who holds it, so that it must be told apart from others, and be readable.
+// TestHolder: metrics and the log name an account by its holder, which must differ from all other holders, and be readable.
 func TestHolder(t *testing.T) {
 	machine := types.NamespacedName{Namespace: "team", Name: "m"}
 	identity := types.NamespacedName{Namespace: "ids", Name: "prod"}

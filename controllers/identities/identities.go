@@ -12,9 +12,10 @@
 //     deleted. One that is there and does not allow the namespace any more ends them at once.
 //   - The machines of a namespace use as many identities as it may have, each machine one at a time. One more is an error with
 //     the reason TooManyAccounts. A machine that may have a VM gets twice as many, and beyond that a turn of a minute at least.
-//   - What nobody has asked for in half an hour is forgotten, and it all is when the manager ends.
+//     A machine that finds no room is woken when there is some again.
+//   - What no machine has asked for in half an hour is forgotten. Nothing outlives the manager.
 //
-// What is in a machine's own namespace is also held, by the room credentials. What is elsewhere belongs to who offers it.
+// The room credentials holds an identity, too, if it is in the machine's own namespace. One elsewhere belongs to its owner.
 package identities
 
 import (
@@ -51,6 +52,7 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	readings map[object]*reading
+	waiting  tenants.Waiting // for room for an identity
 }
 
 // Rights are those with which a machine is managed.
@@ -112,7 +114,7 @@ func (k *Keeper) rightsOf(p cloud.Placer, use Use) (Rights, error) {
 	if identity == nil {
 		return Rights{}, notFoundError{missing("%s does not exist; create it, or set identityRef to another identity", use)}
 	}
-	// The labels count only where a selector wants them. Who may not read them has none.
+	// The labels count only where a selector wants them. A manager that may not read them has none.
 	namespace, err := k.ask(object{Kind: namespace, NamespacedName: types.NamespacedName{Name: use.Machine.Namespace}}, use.Machine)
 	if err != nil && phase.Of(err).Reason != infrav1.CredentialsMissingReason {
 		return Rights{}, err
@@ -130,7 +132,7 @@ func (k *Keeper) rightsOf(p cloud.Placer, use Use) (Rights, error) {
 	return rights, err
 }
 
-// Read reads an AzureClusterIdentity from the API server, for who holds it.
+// Read reads an AzureClusterIdentity from the API server, for the keeper that holds it.
 func (k *Keeper) Read(ctx context.Context, name types.NamespacedName) (client.Object, error) {
 	return getIdentity(ctx, k.Live, name)
 }
@@ -170,7 +172,7 @@ func (k *Keeper) prove(rights *Rights, name cloud.Key, use Use) error {
 	return nil
 }
 
-// notFoundError is why there are no rights: the identity or its Secret is not there. Who has taken them away has left both.
+// notFoundError is why there are no rights: the identity or its Secret does not exist. An owner who forbids its use leaves both.
 type notFoundError struct{ error }
 
 func (n notFoundError) Unwrap() error { return n.error }

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	owner = "identities" // the namespace of who offers the identity
+	owner = "identities" // the namespace that offers the identity
 	group = "infrastructure.cluster.x-k8s.io"
 )
 
@@ -195,7 +195,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// wakes feeds a queue, and says which machines were woken since it was asked last.
+// wakes feeds a queue. It returns a function with the machines that were woken since its last call.
 func wakes(t *testing.T, k *Keeper) (woken func() []string) {
 	t.Helper()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
@@ -246,7 +246,7 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// TestForgotten: nobody has asked for half an hour. What cannot be read keeps its last answer until then.
+// TestForgotten: no machine has asked for half an hour. What cannot be read keeps its last answer until then.
 func TestForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(identityOf(map[string]any{}), proof("one"), team(nil))

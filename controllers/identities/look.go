@@ -21,8 +21,8 @@ import (
 const (
 	// keep is longer than the time in which every machine is looked at anyway.
 	keep = 30 * time.Minute
-	// outlasts is how long rights stand that are gone: as long as a deletion takes that begins with a drain. Who takes them away by
-	// a deletion of the identity need not wait for the end of this process.
+	// outlasts is how long rights stand that are gone: as long as a deletion takes that begins with a drain. An owner who takes them
+	// away by deleting the identity does not have to wait for the end of this process.
 	outlasts = time.Hour
 )
 
@@ -31,12 +31,12 @@ type reading struct {
 	reads.Turn
 	askers
 	object client.Object      // nil is none
-	err    error              // why there is nothing to say
+	err    error              // why object is not known
 	state  string             // machines are woken when it changes
 	good   map[cloud.Key]good // of an identity, by its uses
 }
 
-// good are rights that were good last, and until when they stand if they are gone.
+// good are the last good rights, and when they end if they are gone.
 type good struct {
 	Rights
 
@@ -77,7 +77,7 @@ func (k *Keeper) ask(o object, machine types.NamespacedName) (client.Object, err
 	return k.note(o, machine)
 }
 
-// note is ask, for who has the lock.
+// note is ask for a caller with the lock.
 func (k *Keeper) note(o object, machine types.NamespacedName) (client.Object, error) {
 	if k.readings == nil {
 		k.readings = map[object]*reading{}
@@ -88,10 +88,10 @@ func (k *Keeper) note(o object, machine types.NamespacedName) (client.Object, er
 		k.readings[o] = r
 		k.Stir()
 	}
-	if !r.asks(machine) {
-		k.leaveOthers(o.Kind, machine)
+	isNew := !r.asks(machine)
+	if r.add(machine, k.Now()); isNew {
+		k.leaveOthers(o, machine)
 	}
-	r.add(machine, k.Now())
 	return r.object, r.err
 }
 
@@ -109,10 +109,13 @@ func (k *Keeper) next() (object, time.Duration) {
 	return k.Next(k.wanted)
 }
 
-// wanted yields the objects that are read. What nobody has asked for is forgotten.
+// wanted yields the objects that are read. It forgets those that no machine has asked for lately.
 func (k *Keeper) wanted(yield func(object, *reads.Turn) bool) {
 	for o, r := range k.readings {
-		r.dropIf(func(_ types.NamespacedName, asked time.Time) bool { return k.Now().Sub(asked) > keep })
+		isOld := func(_ types.NamespacedName, asked time.Time) bool { return k.Now().Sub(asked) > keep }
+		for _, namespace := range r.dropIf(isOld) {
+			k.noteRoom(namespace)
+		}
 		if len(r.asked) == 0 && !k.IsReading(o) {
 			delete(k.readings, o)
 		} else if !yield(o, &r.Turn) {

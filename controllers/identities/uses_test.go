@@ -143,7 +143,7 @@ func TestRoomForIdentities(t *testing.T) {
 	accepts("with a VM, later", hostile(32, 32, true))
 	refuses("the one whose turn is over", hostile(0, 0, false), 16)
 	refuses("with a VM, until the next turn is over", hostile(33, 33, true), 32)
-	count, _ := k.used("hostile")
+	count, _, _ := k.used("hostile")
 	expect.Same(t, "identities of the namespace", 32, count)
 
 	now = now.Add(keep + time.Second)
@@ -151,6 +151,47 @@ func TestRoomForIdentities(t *testing.T) {
 	}
 	expect.Same(t, "kept for nobody", 0, len(k.readings))
 	accepts("when nobody has asked for long", hostile(50, 50, false))
+}
+
+// TestWokenByRoom: a machine that was refused an identity is woken once, as soon as its namespace uses fewer than it may: because
+// a machine uses another one, or because no machine has asked for one in half an hour.
+func TestWokenByRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &Keeper{Live: newAPI()}
+		woken := wakes(t, k)
+		ask := func(machine, identity int, holds bool) {
+			_, _ = k.Of(azure.Provider{}, hostile(machine, identity, holds))
+		}
+		for i := range 16 {
+			ask(i, i, false)
+		}
+		ask(16, 16, true)
+		ask(50, 50, false)
+		ask(51, 51, false)
+		_, _ = k.Proof(hostile(52, 52, false))
+		ask(15, 14, false)
+		_, _ = k.Of(azure.Provider{}, Use{Machine: m1, Identity: blue})
+		expect.Same(t, "woken while it is full", 0, len(woken()))
+		ask(14, 13, false)
+		ask(15, 13, false)
+		expect.Same(t, "woken by one that is left", []string{"m-50", "m-51", "m-52"}, woken())
+		ask(13, 12, false)
+		expect.Same(t, "woken again", 0, len(woken()))
+
+		ask(50, 50, false)
+		ask(51, 51, false)
+		pass(keep)
+		for i := range 13 {
+			ask(i, i, false)
+		}
+		for range k.wanted {
+		}
+		expect.Same(t, "woken before that", 0, len(woken()))
+		pass(time.Second)
+		for range k.wanted {
+		}
+		expect.Same(t, "woken by time", []string{"m-51"}, woken())
+	})
 }
 
 // TestIdentitiesThatChange: a machine that names another identity every second, and an identity that names another Secret at each

@@ -25,7 +25,7 @@ var kinds = map[tenants.Kind]counted{
 	tenants.Guests: {"workload clusters whose guests' reports are read at the same time", "those of other clusters are read later"},
 }
 
-// noticesOf are those of these limits, of which each is an event in the tenant's namespace about that.
+// noticesOf publish each notice of these limits as an event in the tenant's namespace, about that namespace.
 func noticesOf(limits tenants.Limits, recorder events.EventRecorder) *tenants.Notices {
 	return &tenants.Notices{Limits: limits, Publish: func(n tenants.Notice) {
 		// The API server takes an event only in the namespace that its object names.

@@ -35,7 +35,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
-// addControllers wires the controllers: no other place knows all rooms by name.
+// addControllers wires the controllers. No other place names all rooms.
 func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wanted map[string]bool) error {
 	limits, err := flags.limits()
 	if err != nil {
@@ -81,7 +81,7 @@ func filled(caches cache.Cache) healthz.Checker {
 	}
 }
 
-// registry has all clouds that there are. Nothing else has to know that there is another one.
+// registry has all clouds. A further one needs no change in the code that they share.
 func registry(inVSphere vsphere.Provider, inAzure azure.Provider) cloud.Registry {
 	return cloud.Registry{vsphere.Registration(inVSphere), azure.Registration(inAzure)}
 }

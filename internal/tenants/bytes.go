@@ -21,15 +21,15 @@ type Bytes struct {
 	kept map[string]int
 }
 
-// Swap counts what is kept next in place of what was kept previously, or returns false if the namespace has no room for it. What
-// was kept previously MUST go in any case: it counts no more.
+// Swap counts what is kept next in place of what was kept previously, or returns false if the namespace has no room for it. The
+// caller MUST drop what was kept previously in any case: it does not count any more.
 func (b *Bytes) Swap(namespace string, previous, next int) (fits bool) {
 	b.Give(namespace, previous)
 	return b.Take(namespace, next, 0)
 }
 
-// Take counts more, or returns false if the namespace has no room for it. What it is to replace is given back afterwards, and
-// does not count here.
+// Take counts more, or returns false if the namespace has no room for it. The caller gives the replaced bytes back afterwards, so
+// that they do not count here.
 func (b *Bytes) Take(namespace string, bytes, replaced int) (fits bool) {
 	if b == nil || bytes == 0 {
 		return true
@@ -83,7 +83,7 @@ func Fitting[T any](b *Bytes, namespace string, previous int, items []T) (fittin
 	return items, bytes
 }
 
-// SizeOf is how many bytes all has that a value refers to.
+// SizeOf is how many bytes a value refers to.
 func SizeOf(value any) int { return sizeOf(reflect.ValueOf(value)) }
 
 func sizeOf(v reflect.Value) (bytes int) {

@@ -1,5 +1,5 @@
-// Package tenants has how much of the managers one namespace may have at a time, so that nobody takes them from the others. Each
-// count has a number that suits a namespace with hundreds of machines, and an operator may lift it for one that has more.
+// Package tenants bounds what one namespace uses of the managers at a time, so that none takes them from another one. Each limit
+// suits a namespace with hundreds of machines, and an operator may raise it for one that has more.
 package tenants
 
 import (
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -32,12 +31,12 @@ const (
 	Locations Kind = "locations"
 )
 
-// shipped is what a namespace may have where nothing is lifted, and highest what it may be lifted to.
+// shipped are the limits that an operator has not set, and highest is what an operator may set.
 var shipped = map[Kind]int{Accounts: 16, Clusters: 64, Identities: 16, Guests: 64, Groups: 64, Locations: 64}
 
 const highest = 10_000
 
-// Limits are what namespaces may have where it differs from what all may have. The zero value lifts nothing.
+// Limits are those that an operator has set, by namespace. The zero value has none of them.
 type Limits map[string]map[Kind]int
 
 // Parse reads entries NAMESPACE:WHAT=NUMBER, of which one with commas may have several.
@@ -76,14 +75,6 @@ func (l Limits) add(namespace, count string) error {
 	l[namespace][kind] = number
 	return nil
 }
-
-// ForVMs is how many times as many accounts and identities a namespace may have for machines that may have a VM: a count stops
-// new machines alone. Whoever writes machines can have any of them look so, so that this has an end, too; beyond that they take
-// turns.
-const ForVMs = 2
-
-// Turn is how long what is beyond that stays in use before it has to give its place to another one.
-const Turn = time.Minute
 
 // Allowed is how many a namespace may have.
 func (l Limits) Allowed(namespace string, kind Kind) int {

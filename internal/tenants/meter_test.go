@@ -58,7 +58,7 @@ func TestMeter(t *testing.T) {
 	expect.Same(t, "namespaces that are kept", 0, len(m.accounts))
 }
 
-// TestMeterOfMuchWork: who has work that takes a second whenever it may has a quarter of the time.
+// TestMeterOfMuchWork: an object whose work takes a second, and begins whenever it may, has a quarter of the time.
 func TestMeterOfMuchWork(t *testing.T) {
 	m := newMetered()
 	begin, worked := m.now, time.Duration(0)

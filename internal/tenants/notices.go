@@ -9,7 +9,7 @@ import (
 // quiet is how long a notice is not published again.
 const quiet = time.Hour
 
-// Notice is that a namespace has nearly as many of a kind as it may have, or Full as many.
+// Notice is about a namespace that has nearly as many of a kind as it may have; if Full, as many.
 type Notice struct {
 	Namespace    string
 	Kind         Kind
@@ -17,8 +17,8 @@ type Notice struct {
 	Full         bool
 }
 
-// Notices decide which counts a person should see. Those who count report each count that has grown, and one that an hour ago was
-// as high is news again. What is kept of a namespace is when its notices were published, for an hour.
+// Notices decide which counts a person sees. Callers report each count that has grown; the same notice is published once an hour.
+// They keep the times of the notices of the last hour.
 type Notices struct {
 	// Limits are what the counts are measured by.
 	Limits Limits
@@ -29,14 +29,14 @@ type Notices struct {
 	published map[publication]time.Time
 }
 
-// publication is what two notices have in common of which the second one has to wait.
+// publication identifies notices of which one is published in an hour.
 type publication struct {
 	namespace string
 	kind      Kind
 	full      bool
 }
 
-// Counted notes how many of a kind a namespace has. Of the nil Notices, nobody sees any.
+// Counted notes how many of a kind a namespace has. The nil Notices publish nothing.
 func (n *Notices) Counted(namespace string, kind Kind, count int, instant time.Time) {
 	if n == nil {
 		return
@@ -50,7 +50,7 @@ func (n *Notices) Counted(namespace string, kind Kind, count int, instant time.T
 // isNear begins at three quarters.
 func isNear(count, limit int) bool { return 4*count >= 3*limit }
 
-// isNew reports whether a notice was not published for long, and takes it for published.
+// isNew reports whether the last hour had no such notice, and records this one.
 func (n *Notices) isNew(notice Notice, instant time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// TestNotices: a namespace hears of three quarters of a count and of all of it, each once an hour, however often that comes and
-// goes; and what is remembered is forgotten.
+// TestNotices: a namespace gets a notice of three quarters of a count and of all of it, each once an hour, however often that
+// comes and goes; and what is remembered is forgotten.
 func TestNotices(t *testing.T) {
 	var seen []string
 	n := &Notices{

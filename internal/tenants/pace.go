@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Rate is how often something is done for one namespace: AtOnce without a wait, and PerSecond after that.
@@ -15,7 +17,7 @@ type Rate struct {
 }
 
 var (
-	// Events are about objects of the namespace, where what they are about is up to whoever owns a workload cluster.
+	// Events are about objects of the namespace; the owner of a workload cluster can cause as many as they like.
 	Events = Rate{PerSecond: 1, AtOnce: 60}
 	// Kubeconfigs are reads of them: after the first, a tenth of what the manager may ask the management cluster for.
 	Kubeconfigs = Rate{PerSecond: 10, AtOnce: 64}
@@ -24,13 +26,17 @@ var (
 	Sources = Rate{PerSecond: 20, AtOnce: 200}
 )
 
+// untaken is how long a turn is kept that has come: an object that has not taken it by then is gone.
+const untaken = 2 * time.Minute
+
 // Pace keeps what is done for each namespace to a rate. The zero value is ready to use.
 type Pace struct {
 	mu      sync.Mutex
 	buckets map[string]*rate.Limiter
+	turns   map[types.UID]time.Time // of the objects that wait
 }
 
-// Take returns for how many of those wanted a namespace has room, which are taken.
+// Take takes as many of those wanted as a namespace has room for, and returns how many that are.
 func (p *Pace) Take(r Rate, namespace string, wanted int, instant time.Time) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,12 +46,31 @@ func (p *Pace) Take(r Rate, namespace string, wanted int, instant time.Time) int
 	return taken
 }
 
-// Reserve takes as many as are wanted, and returns how long it takes until the namespace has room for them, behind all that it
-// has reserved before.
-func (p *Pace) Reserve(r Rate, namespace string, wanted int, instant time.Time) time.Duration {
+// Rest is how long an object waits until its namespace has room for as many as it wants, behind all that asked before. A turn
+// that has come serves once.
+func (p *Pace) Rest(r Rate, object metav1.Object, wanted int, instant time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.bucket(r, namespace, instant).ReserveN(instant, min(wanted, r.AtOnce)).DelayFrom(instant)
+	turn, waits := p.turns[object.GetUID()]
+	if !waits {
+		bucket := p.bucket(r, object.GetNamespace(), instant)
+		turn = instant.Add(bucket.ReserveN(instant, min(wanted, r.AtOnce)).DelayFrom(instant))
+	}
+	if !turn.After(instant) {
+		delete(p.turns, object.GetUID())
+		return 0
+	}
+	p.forgetGone(instant)
+	p.turns[object.GetUID()] = turn
+	return turn.Sub(instant)
+}
+
+// forgetGone drops the turns of objects that are gone.
+func (p *Pace) forgetGone(instant time.Time) {
+	if p.turns == nil {
+		p.turns = map[types.UID]time.Time{}
+	}
+	maps.DeleteFunc(p.turns, func(_ types.UID, turn time.Time) bool { return instant.Sub(turn) > untaken })
 }
 
 // bucket is that of a namespace. Those that are full are forgotten.

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -25,4 +28,29 @@ func TestPace(t *testing.T) {
 	var reads Pace
 	expect.Same(t, "reads at once", 64, reads.Take(Kubeconfigs, "a", 100, now))
 	expect.Same(t, "reads of the next second", 10, reads.Take(Kubeconfigs, "a", 100, now.Add(time.Second)))
+}
+
+// TestRest: a thousand configs of a namespace with 64 sources each wait in their order, and one of another namespace does not.
+func TestRest(t *testing.T) {
+	var p Pace
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	rest := func(namespace string, n, sources int, after time.Duration) time.Duration {
+		config := &metav1.ObjectMeta{Namespace: namespace, UID: types.UID(fmt.Sprint(namespace, n))}
+		return p.Rest(Sources, config, sources, begin.Add(after)).Round(time.Millisecond)
+	}
+	ask := func(namespace string, n int, after time.Duration) time.Duration { return rest(namespace, n, 64, after) }
+	ms := time.Millisecond
+	for n := range 1000 {
+		want := time.Duration(max(0, (n+1)*64-Sources.AtOnce)) * 50 * ms
+		expect.Same(t, fmt.Sprint("rest of config ", n), want, ask("a", n, 0))
+	}
+	expect.Same(t, "rest in another namespace", 0*ms, ask("b", 0, 0))
+	expect.Same(t, "rest of one that waits, a second later", 1800*ms, ask("a", 3, time.Second))
+	expect.Same(t, "rest when its turn comes", 0*ms, ask("a", 3, 2800*ms))
+	expect.Same(t, "another look is behind the others", true, ask("a", 3, 2800*ms) > 50*time.Minute)
+	expect.Same(t, "rest of one with more sources than are read at once", 0*ms, rest("c", 0, 500, 0))
+
+	expect.Same(t, "rest after a day", 0*ms, ask("d", 0, 24*time.Hour))
+	p.forgetGone(begin.Add(24 * time.Hour))
+	expect.Same(t, "turns that are kept", 0, len(p.turns))
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Passes run functions for namespaces: as many of each at a time as it may have of a kind, and the others after those, in the
-// order in which they came.
+// Passes run functions for namespaces. A namespace runs as many at a time as it may have of a kind; the rest of its functions
+// wait for these, in the order in which they came.
 type Passes struct {
 	Kind    Kind
 	Limits  Limits

@@ -9,7 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// TestPasses: a namespace has as many at a time as it may have, the others follow in their order, and other namespaces do not
+// TestPasses: a namespace runs as many at a time as it may have, the rest follow in their order, and other namespaces do not
 // wait for them. After Close none begins, and nothing is kept.
 func TestPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -14,11 +14,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// unbounded are the fields that a schema leaves without a bound, with what bounds them instead.
+// unbounded are the fields that a schema leaves without a bound, each with the reason.
 var unbounded = map[string]string{
-	"apiVersion":                         "the API server knows the few",
-	"kind":                               "the API server knows the few",
-	"metadata":                           "the API server bounds it; annotations have 256 KiB",
+	"apiVersion":                         "the API server takes its own few",
+	"kind":                               "the API server takes its own few",
+	"metadata":                           "only annotations have a bound, 256 KiB; a cache keeps a stub of a large object",
 	"spec.kubelet.configuration":         "it has no schema; the policy object-sizes",
 	"spec.template.metadata.annotations": "Cluster API's ObjectMeta; the policy object-sizes",
 	"spec.template.metadata.labels":      "Cluster API's ObjectMeta; the policy object-sizes",

@@ -13,7 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
 
-// well is a cloud whose health is as it is told.
+// well is a cloud whose health a test sets.
 type well struct {
 	fake.Provider
 	health *cloud.Health

@@ -58,7 +58,7 @@ func (s spoilt) Principal(credentials map[string][]byte) (text string, err error
 	return text, err
 }
 
-// TestSpoiltSecret: a Secret whose credentials are bad by now has no account any more, whoever they name.
+// TestSpoiltSecret: a Secret whose credentials are bad by now has no account any more, whichever user they name.
 func TestSpoiltSecret(t *testing.T) {
 	s := newStage(t)
 	p := spoilt{fake.Provider{World: s.world}, new(false)}

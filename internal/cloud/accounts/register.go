@@ -4,7 +4,7 @@
 //     in all namespaces: one session, one list of VMs, one back-off. Other keys of a Secret do not matter. A Secret that names
 //     the same user with another password has another account, and sees nothing of the first.
 //   - A namespace opens as many as it may have; an account that it shares counts where it was opened. One more is an error with
-//     the reason TooManyAccounts, for as long as the others are in use. A machine that may have a VM gets twice as many, and
+//     the reason TooManyAccounts, for as long as all of these are in use. A machine that may have a VM gets twice as many, and
 //     beyond that a turn of a minute at least. No namespace can make another one lose an account. Those that are still being
 //     closed count, too, so that none can be opened and left without end.
 //   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone reports that it does
@@ -54,7 +54,7 @@ type Register struct {
 	open    map[principal]*account
 	secrets map[secretOf]*account
 	closing map[string]int // accounts whose session is being ended, by the namespace that opened them
-	waiting map[string]map[cloud.Key]bool
+	waiting tenants.Waiting
 	held    int // uses so far
 	running sync.WaitGroup
 	salt    []byte

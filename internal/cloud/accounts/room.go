@@ -1,16 +1,12 @@
 package accounts
 
 import (
-	"maps"
-	"slices"
+	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
-
-// mostWaiting machines of a namespace are woken when it has room; others come by themselves, a little later.
-const mostWaiting = 1000
 
 // room returns an error unless a namespace may open one more account.
 func (r *Register) room(namespace string, forVM bool) error {
@@ -22,17 +18,22 @@ func (r *Register) room(namespace string, forVM bool) error {
 	return r.makeRoom(namespace, limit, forVM)
 }
 
-// makeRoom has more accounts for who asks for a machine that may have a VM, and beyond that closes the one that was not used for
-// the longest time. Each must have ended before there are too many of those that are being closed.
+// makeRoom has more accounts for machines that may have a VM, and beyond that closes the one that was not used for the longest
+// time. Each must have ended before there are too many of those that are being closed.
 func (r *Register) makeRoom(namespace string, limit int, forVM bool) error {
-	bound := limit
-	if forVM {
-		bound *= tenants.ForVMs
-	}
-	switch {
-	case r.countOf(namespace) >= bound && (!forVM || !r.endTurn(namespace)):
+	bound := r.Limits.Bound(namespace, tenants.Accounts, forVM)
+	oldest, idle := r.oldest(namespace)
+	demand := tenants.Demand{Kind: tenants.Accounts, Count: r.countOf(namespace), ForVM: forVM, Idle: idle}
+	switch r.Limits.Room(namespace, demand) {
+	case tenants.NoRoom:
 		return tooMany(namespace, bound, forVM)
-	case r.countOf(namespace)+r.closing[namespace] >= bound+limit:
+	case tenants.RoomByTurn:
+		for holder := range oldest.holders {
+			r.release(holder)
+		}
+	case tenants.FreeRoom:
+	}
+	if r.countOf(namespace)+r.closing[namespace] >= bound+limit {
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
 			"%d accounts that the machines of namespace %s used before are still being closed, because their servers do not answer; the "+
 				"controller tries again", r.closing[namespace], namespace)
@@ -53,47 +54,30 @@ func tooMany(namespace string, bound int, forVM bool) error {
 		namespace, bound, int(KeepUnused.Minutes()))
 }
 
-// endTurn closes the account of a namespace that was not used for the longest time, if its turn is over. One that another
-// namespace uses, too, stays.
-func (r *Register) endTurn(namespace string) bool {
-	var oldest *account
+// oldest is the account of a namespace that was not used for the longest time, and for how long it was not. One that another
+// namespace uses, too, is left out.
+func (r *Register) oldest(namespace string) (oldest *account, idle time.Duration) {
+	instant := r.now()
 	for _, a := range r.open {
-		if a.isOnlyOf(namespace) && (oldest == nil || a.used().Before(oldest.used())) {
-			oldest = a
+		if unused := instant.Sub(a.used()); a.isOnlyOf(namespace) && (oldest == nil || unused > idle) {
+			oldest, idle = a, unused
 		}
 	}
-	if oldest == nil || r.now().Sub(oldest.used()) < tenants.Turn {
-		return false
-	}
-	for holder := range oldest.holders {
-		r.release(holder)
-	}
-	return true
+	return oldest, idle
 }
 
 // Await has a machine woken, by Changed, when its namespace may open an account again.
 func (r *Register) Await(machine cloud.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.waiting == nil {
-		r.waiting = map[string]map[cloud.Key]bool{}
-	}
-	if r.waiting[machine.Namespace] == nil {
-		r.waiting[machine.Namespace] = map[cloud.Key]bool{}
-	}
-	if waiting := r.waiting[machine.Namespace]; len(waiting) < mostWaiting {
-		waiting[machine] = true
-	}
+	r.waiting.Add(machine)
 }
 
 // noteRoom wakes the machines of a namespace that wait, if it may open an account again.
 func (r *Register) noteRoom(namespace string) {
-	waiting := r.waiting[namespace]
-	if len(waiting) == 0 || r.countOf(namespace) >= r.Limits.Allowed(namespace, tenants.Accounts) {
-		return
+	if r.waiting.Waits(namespace) && r.countOf(namespace) < r.Limits.Allowed(namespace, tenants.Accounts) {
+		r.Changed(r.waiting.Take(namespace)...)
 	}
-	delete(r.waiting, namespace)
-	r.Changed(slices.Collect(maps.Keys(waiting))...)
 }
 
 // countOf is how many open accounts count for a namespace.

@@ -25,8 +25,8 @@ func (s *stage) isOpen(n int) bool {
 	return s.secrets[secretOf{fake.Provider{}.Name(), key("full", fmt.Sprint(n))}] != nil
 }
 
-// TestRoomForVMs: machines that may have a VM, such as those that are deleted, get twice as many accounts as others, as after a
-// restart in which the others came first. Beyond that they take turns of a minute, which no other namespace pays for.
+// TestRoomForVMs: machines that may have a VM, such as those that are deleted, get twice as many accounts as new ones, also after
+// a restart in which new ones came first. Beyond that they take turns of a minute, which cost no other namespace an account.
 func TestRoomForVMs(t *testing.T) {
 	s := newStage(t)
 	for i := range defaultLimit {
@@ -47,7 +47,7 @@ func TestRoomForVMs(t *testing.T) {
 	cloudtest.WantError(t, err, cloud.Exhausted, infrav1.TooManyAccountsReason)
 	expect.Says(t, "before a turn is over", err, "that may have a VM use 32 cloud accounts")
 
-	s.pass(tenants.Turn - time.Duration(defaultLimit)*time.Second)
+	s.pass(time.Minute - time.Duration(defaultLimit)*time.Second)
 	expect.Got(s.forVM(100))(t)
 	expect.Same(t, "the one not used for the longest time", []bool{false, true}, []bool{s.isOpen(0), s.isOpen(1)})
 	expect.Same(t, "accounts", 2*defaultLimit, s.accounts())
@@ -90,7 +90,7 @@ func TestAwait(t *testing.T) {
 	for i := range defaultLimit + 4 {
 		expect.Got(s.forVM(i))(t)
 	}
-	for i := range 2 * mostWaiting {
+	for i := range 2 * tenants.MostWaiting {
 		s.Await(key("full", fmt.Sprint("m", i)))
 	}
 	s.Await(key("other", "m"))
@@ -99,17 +99,17 @@ func TestAwait(t *testing.T) {
 	}
 	expect.Same(t, "woken while it is full", 0, len(s.keys))
 	s.gone("full", "4")
-	expect.Same(t, "woken", mostWaiting, len(s.keys))
-	for range mostWaiting {
+	expect.Same(t, "woken", tenants.MostWaiting, len(s.keys))
+	for range tenants.MostWaiting {
 		expect.Same(t, "namespace", "full", (<-s.keys).Namespace)
 	}
 	s.gone("full", "5")
 	expect.Same(t, "woken once", 0, len(s.keys))
-	expect.Same(t, "namespaces that wait", 1, len(s.waiting))
+	expect.Same(t, "namespaces that wait", []bool{false, true}, []bool{s.waiting.Waits("full"), s.waiting.Waits("other")})
 }
 
-// TestNoticesOfAccounts: who opens three quarters of its accounts, and all of them, is noticed, and once more who wants another
-// an hour later.
+// TestNoticesOfAccounts: there is a notice of a namespace that opens three quarters of its accounts, of one that opens the last,
+// and of one that wants another an hour later.
 func TestNoticesOfAccounts(t *testing.T) {
 	s := newStage(t)
 	var counts []int

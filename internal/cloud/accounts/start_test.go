@@ -16,8 +16,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
 
-// TestStart: a register that runs tells within a second that an account is broken, and within a minute closes an account that no
-// one has asked for in half an hour.
+// TestStart: a register that runs logs within a second that an account is broken, and within a minute closes an account that was
+// not asked for in half an hour.
 func TestStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
@@ -72,13 +72,14 @@ func (p endingProvider) Connect(namespace string, credentials map[string][]byte)
 	return p.ending, err
 }
 
-// TestWatchAgain: a watch that ended is started again after 1, 2 and 4 seconds. The log tells of it while nothing else does.
+// TestWatchAgain: a watch that ended is started again after 1, 2 and 4 seconds. The log has a line about it, unless
+// the account is broken, about which it has one already.
 func TestWatchAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
+		lines := 0
 		ctx, end := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, args string) {
 			if strings.Contains(args, "starting it again") {
-				told++
+				lines++
 			}
 		}, funcr.Options{})))
 		e := &ending{ailing: &ailing{}}
@@ -89,9 +90,9 @@ func TestWatchAgain(t *testing.T) {
 		p := endingProvider{ailingProvider{fake.Provider{World: &fake.World{}}, e.ailing}, e}
 		expect.Got(r.Get(p, key("ns", "vcenter"), password("secret")))(t)
 		for _, step := range []struct {
-			after       time.Duration
-			broken      bool
-			times, told int
+			after        time.Duration
+			broken       bool
+			times, lines int
 		}{
 			{0, false, 1, 1},
 			{time.Second - 1, true, 1, 1},
@@ -103,11 +104,11 @@ func TestWatchAgain(t *testing.T) {
 			<-time.After(step.after)
 			synctest.Wait()
 			expect.Same(t, "watches", step.times, int(e.times.Load()))
-			expect.Same(t, "lines", step.told, told)
+			expect.Same(t, "lines", step.lines, lines)
 			e.breaks(step.broken)
 		}
 		end()
 		expect.OK(t, <-ended)
-		expect.Same(t, "lines at the end", 2, told)
+		expect.Same(t, "lines at the end", 2, lines)
 	})
 }

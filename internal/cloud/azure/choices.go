@@ -206,17 +206,20 @@ type sizeCaches struct {
 	regions map[region]*sizeCache
 }
 
-// enter adds the cache of a region for a machine of a namespace, which may have so many; false if that has them already. A region
-// that no machine names any more makes room. How many it has is counted when that grows.
-func (l *sizeCaches) enter(r region, namespace string, allowed int, instant time.Time, counted func(int)) bool {
+// enter adds the cache of a region for a machine whose namespace may have one more; false if it may not. A region that no machine
+// names any more makes room.
+func (l *sizeCaches) enter(r region, user lists.User) bool {
 	if r.subscription == "" || r.location == "" {
 		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.regions[r] == nil && l.count(namespace) >= allowed {
-		l.forget(func(s *sizeCache) bool { return s.namespace == namespace && instant.Sub(s.used) >= lists.UsedFor })
-		if l.count(namespace) >= allowed {
+	hasRoom := func() bool { return user.HasRoom(tenants.Locations, l.count(user.Namespace), false) }
+	if l.regions[r] == nil && !hasRoom() {
+		l.forget(func(s *sizeCache) bool {
+			return s.namespace == user.Namespace && user.Instant.Sub(s.used) >= lists.UsedFor
+		})
+		if !hasRoom() {
 			return false
 		}
 	}
@@ -224,10 +227,10 @@ func (l *sizeCaches) enter(r region, namespace string, allowed int, instant time
 		l.regions = map[region]*sizeCache{}
 	}
 	if l.regions[r] == nil {
-		l.regions[r] = &sizeCache{region: r, namespace: namespace}
-		counted(l.count(namespace))
+		l.regions[r] = &sizeCache{region: r, namespace: user.Namespace}
+		user.Notices.Counted(user.Namespace, tenants.Locations, l.count(user.Namespace), user.Instant)
 	}
-	l.regions[r].used = instant
+	l.regions[r].used = user.Instant
 	return true
 }
 

@@ -140,7 +140,7 @@ func (o *tenant) list(t testing.TB, count int, azure crowded) {
 		a.bound(o.bounds)
 		o.accounts = append(o.accounts, a)
 		s, _ := a.lists.Enter(arm.GroupID(armsim.Subscription, "group"), lists.User{
-			Namespace: fmt.Sprint("team-", i/16), Allowed: 1, Instant: time.Now(), Counted: uncounted,
+			Namespace: fmt.Sprint("team-", i/16), Instant: time.Now(),
 		})
 		running.Go(func() {
 			err := wait.Poll(t.Context(), func(ctx context.Context) error {

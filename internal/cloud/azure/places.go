@@ -14,24 +14,20 @@ import (
 // is room for as many again, for which it waits.
 func (a *account) begin(m cloud.Machine, vm arm.ID, want next.Goal) (*pursuit, error) {
 	m = a.atServer(m)
-	namespace, holds := m.Key.Namespace, a.mayHold(m, want)
-	counted := func(kind tenants.Kind) func(int) {
-		return func(count int) { a.notices.Counted(namespace, kind, count, a.now()) }
+	user := lists.User{
+		Namespace: m.Key.Namespace, Holds: a.mayHold(m, want), Limits: a.limits, Notices: a.notices, Instant: a.now(),
+		Busy: func(scope string) bool { return len(a.ledger.keys(scope)) > 0 },
 	}
-	scope, ok := a.lists.Enter(vm.Parent(), lists.User{
-		Namespace: namespace, Holds: holds, Allowed: a.limits.Allowed(namespace, tenants.Groups), Instant: a.now(),
-		Busy: func(scope string) bool { return len(a.ledger.keys(scope)) > 0 }, Counted: counted(tenants.Groups),
-	})
+	scope, ok := a.lists.Enter(vm.Parent(), user)
 	switch {
-	case !ok && holds:
+	case !ok && user.Holds:
 		return nil, cloud.LaterIn(passing, "waiting until machines in other resource groups are gone")
 	case !ok:
-		return nil, a.tooMany(namespace, tenants.Groups, "resource groups")
+		return nil, a.tooMany(user.Namespace, tenants.Groups, "resource groups")
 	}
 	p := &pursuit{account: a, m: m, vm: vm, scope: scope}
-	allowed := a.limits.Allowed(namespace, tenants.Locations)
-	if !a.sizes.enter(p.region(), namespace, allowed, a.now(), counted(tenants.Locations)) && !holds {
-		return nil, a.tooMany(namespace, tenants.Locations, "locations")
+	if !a.sizes.enter(p.region(), user) && !user.Holds {
+		return nil, a.tooMany(user.Namespace, tenants.Locations, "locations")
 	}
 	return p, nil
 }

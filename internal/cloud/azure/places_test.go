@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -30,8 +31,10 @@ func reasonOf(t *testing.T, err error) string {
 	return e.Reason
 }
 
-// uncounted is for who does not count.
-func uncounted(int) {}
+// team is a machine of a namespace that may have one location.
+func team(instant time.Time) lists.User {
+	return lists.User{Namespace: "team", Limits: tenants.Limits{"team": {tenants.Locations: 1}}, Instant: instant}
+}
 
 // TestGroupsOfANamespace has a tenant put each machine into a group of its own: new ones are refused beyond 64 groups, and those
 // with a VM, or that are deleted, have to wait beyond twice as many. Another namespace has its own, and once groups are left,
@@ -127,7 +130,7 @@ func TestRoomOfSizes(t *testing.T) {
 			"capabilities":[{"name":"vCPUs","value":"4"},{"name":"other","value":"4"}]}]}`
 	}))
 	kept := a.calls.Bounds.Kept
-	a.sizes.enter(here("eastus"), "team", 1, blue.Noon, uncounted)
+	a.sizes.enter(here("eastus"), team(blue.Noon))
 	for range 2 {
 		s := a.sizes.cache(here("eastus"))
 		expect.OK(t, a.listSizes(t.Context(), s))
@@ -138,7 +141,7 @@ func TestRoomOfSizes(t *testing.T) {
 		expect.Same(t, "bytes of a size", true, s.kept > 100 && s.kept < 1000)
 	}
 	gone := a.sizes.cache(here("eastus"))
-	expect.Same(t, "another one enters", true, a.sizes.enter(here("westus"), "team", 1, blue.Noon.Add(time.Hour), uncounted))
+	expect.Same(t, "another one enters", true, a.sizes.enter(here("westus"), team(blue.Noon.Add(time.Hour))))
 	expect.Same(t, "bytes once it is left", 0, kept.Kept("team"))
 	expect.OK(t, a.listSizes(t.Context(), gone))
 	expect.Same(t, "bytes of a list that comes later", 0, kept.Kept("team"))

@@ -39,9 +39,9 @@ func (a *account) missGroup(ctx context.Context, s *lists.Scope, now time.Time) 
 	}
 }
 
-// answers reports whether Azure lets us in and knows the subscription.
+// answers reports whether Azure lets us in and shows us the subscription.
 func (a *account) answers(ctx context.Context, p *lists.Powers, now time.Time) bool {
-	return p.Fresh(now) || a.calls.Knows(ctx, p.Subscription, p.Namespace)
+	return p.Fresh(now) || a.calls.IsVisible(ctx, p.Subscription, p.Namespace)
 }
 
 // keysOf are the keys of the machine that a VM was made for, and of the machine that is known to have it: its tags may have

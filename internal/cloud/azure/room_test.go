@@ -104,7 +104,7 @@ func TestChoose(t *testing.T) {
 	} {
 		a, m := &account{now: func() time.Time { return blue.Noon }}, blue.Machine()
 		m.Spec.Azure = &infrav1.AzureVM{Location: "eastus", VMSize: c.sizes[0], FallbackVMSizes: c.sizes[1:]}
-		a.sizes.enter(here("eastus"), "team", 1, blue.Noon, uncounted)
+		a.sizes.enter(here("eastus"), team(blue.Noon))
 		shelf := a.sizes.cache(here("eastus"))
 		shelf.sizes, shelf.began, shelf.failure = c.known, old, cloud.Errorf(cloud.Transient, "Other", "why")
 		for _, size := range c.full {
@@ -145,7 +145,7 @@ func TestListSizes(t *testing.T) {
 			expect.Same(t, name+": it is under way", true, s.asking)
 			return c.answer.status, c.answer.text
 		}))
-		a.sizes.enter(here("eastus"), "team", 1, blue.Noon, uncounted)
+		a.sizes.enter(here("eastus"), team(blue.Noon))
 		s = a.sizes.cache(here("eastus"))
 		expect.OK(t, a.listSizes(t.Context(), s))
 		expect.Same(t, name+": sizes", c.known, len(s.sizes))

@@ -14,7 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
-// TestLeftOut: a vCenter leaves out what all others send.
+// TestLeftOut: a vCenter leaves out what every other one sends.
 func TestLeftOut(t *testing.T) {
 	b := newBystander(t)
 	for _, part := range []string{

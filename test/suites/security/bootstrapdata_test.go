@@ -15,7 +15,7 @@ import (
 )
 
 // TestBootstrapData has Machines that name Secrets which are not their bootstrap data, to read them in a VM of the tenant's own.
-// Who tries may write Machines and WindowsMachines, but not read Secrets.
+// The attacker may write Machines and WindowsMachines, but not read Secrets.
 func TestBootstrapData(t *testing.T) {
 	t.Parallel()
 	s := newFakeStage(t)

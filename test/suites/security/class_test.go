@@ -18,7 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// lineEnds may end a line for whoever takes a part of a text for YAML. U+0085 does, and JSON does not escape it.
+// lineEnds may end a line where a program reads a part of a text as YAML. U+0085 does, and JSON does not escape it.
 var lineEnds = map[string]string{
 	"a line": "\n", "a return": "\r", "U+0085": "\u0085", "U+2028": "\u2028", "a quote": `"`, "a quote and a line": "\"\n",
 	"an action": `{{ "\n" }}`,
@@ -46,29 +46,29 @@ func classOf(t *testing.T, cloud string) *clusterv1.ClusterClass {
 }
 
 // texts are the templates of a class that write whole files into another text.
-func texts(class *clusterv1.ClusterClass) (all []string) {
+func texts(class *clusterv1.ClusterClass) (texts []string) {
 	for _, patch := range class.Spec.Patches {
 		for _, definition := range patch.Definitions {
 			for _, one := range definition.JSONPatches {
 				if one.ValueFrom != nil && strings.Contains(one.ValueFrom.Template, "content: |") {
-					all = append(all, one.ValueFrom.Template)
+					texts = append(texts, one.ValueFrom.Template)
 				}
 			}
 		}
 	}
-	return all
+	return texts
 }
 
 // valuesOf are values for all variables of a class: the one that is tried where the schema takes it, and another one elsewhere.
 func valuesOf(schema clusterv1.JSONSchemaProps, tried string) (value any, taken int) {
 	switch {
 	case schema.Type == "object":
-		all := map[string]any{}
+		values := map[string]any{}
 		for name, property := range schema.Properties {
 			one, n := valuesOf(property, tried)
-			all[name], taken = one, taken+n
+			values[name], taken = one, taken+n
 		}
-		return all, taken
+		return values, taken
 	case schema.Type != "string":
 		return 6443, 0
 	case schema.Format != "" || schema.Pattern != "" && !regexp.MustCompile(schema.Pattern).MatchString(tried):
@@ -101,29 +101,29 @@ func rendered(t *testing.T, class *clusterv1.ClusterClass, tried string) (struct
 }
 
 // structureOf names all fields of a value, and those of a file in it.
-func structureOf(at string, value any) (all []string) {
+func structureOf(at string, value any) (names []string) {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			all = append(all, structureOf(at+"."+name, value[name])...)
+			names = append(names, structureOf(at+"."+name, value[name])...)
 		}
 	case []any:
 		for n, one := range value {
-			all = append(all, structureOf(fmt.Sprintf("%s[%d]", at, n), one)...)
+			names = append(names, structureOf(fmt.Sprintf("%s[%d]", at, n), one)...)
 		}
 	case string:
 		var file any
 		if strings.HasSuffix(at, ".content") && yaml.Unmarshal([]byte(value), &file) == nil {
-			return append(all, structureOf(at, file)...)
+			return append(names, structureOf(at, file)...)
 		}
-		return append(all, at)
+		return append(names, at)
 	default:
-		return append(all, at)
+		return append(names, at)
 	}
-	return all
+	return names
 }
 
-// TestVariablesOfClasses: who may write no more than the variables of a Cluster's topology wants files of the control plane.
+// TestVariablesOfClasses: a user who may write the variables of a Cluster's topology alone wants files of the control plane.
 func TestVariablesOfClasses(t *testing.T) {
 	t.Parallel()
 	for cloud, lines := range breakouts {

@@ -45,7 +45,7 @@ func TestKeptReports(t *testing.T) {
 	}
 }
 
-// keptOf has ears read a report, and returns how much of it they keep.
+// keptOf returns how much the manager keeps of a report.
 func keptOf(t *testing.T, text string) (kept int) {
 	t.Helper()
 	object := &corev1.ConfigMap{Data: map[string]string{bootstrap.GuestReportKey: text}}

@@ -20,11 +20,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
 
-// Two clients that trust the manager: one is lent to team, the other to nobody.
+// Two clients that trust the manager: one is lent to team, the other to no namespace.
 const lentClient, otherClient = "aaaaaaaa-1111-4222-8333-444444444444", "bbbbbbbb-1111-4222-8333-444444444444"
 
-// TestEntriesOfIdentities: an entry of --azure-identities, as a template may make it of a tenant's words, would lend more than it
-// says.
+// TestEntriesOfIdentities: an entry of --azure-identities, as a template may make it of a tenant's words, would lend more than a
+// reader expects.
 func TestEntriesOfIdentities(t *testing.T) {
 	t.Parallel()
 	for what, entry := range map[string]string{
@@ -63,7 +63,7 @@ func ambient(namespace string, spec fields) *unstructured.Unstructured {
 	return o
 }
 
-// TestWhoAsks: a client is lent to the namespace team, and others want to use it, or another one.
+// TestWhoAsks: a client is lent to the namespace team. Other namespaces want to use it, and team wants another client.
 func TestWhoAsks(t *testing.T) {
 	t.Parallel()
 	p := expect.Got(azure.Provider{Namespaces: []string{"platform"}}.Lend([]string{lentClient + "=team"}))(t)

@@ -18,11 +18,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/world"
 )
 
-// theirID is Azure's own ID of somebody else's VM, which is in every Node.
+// theirID is Azure's own ID of another tenant's VM, which is in every Node.
 const theirID = "8b5de7fd-1111-4222-8333-444444444444"
 
-// TestWhatObjectsBring: the managers rely on what the API server does not take from whoever may write an object, but not its
-// status.
+// TestWhatObjectsBring: a user may write an object, but not its status. The managers rely on fields that the API server does not
+// take from such a user.
 func TestWhatObjectsBring(t *testing.T) {
 	t.Parallel()
 	n := shared.Namespace(t, world.Start{})

@@ -37,8 +37,8 @@ func (n *notes) Eventf(regarding, _ runtime.Object, _, _, _, note string, args .
 	*n = append(*n, client.ObjectKeyFromObject(about).String()+": "+fmt.Sprintf(note, args...))
 }
 
-// toldOf has VMs with marks in a vCenter, and returns what is told of them. The honest namespace has the Cluster blue.
-func (b *bystander) toldOf(t *testing.T, vms int, secret cloud.Key, mark func(n int) (machine, cluster string)) notes {
+// orphansOf has VMs with marks in a vCenter, and returns the events about them. The honest namespace has the Cluster blue.
+func (b *bystander) orphansOf(t *testing.T, vms int, secret cloud.Key, mark func(n int) (machine, cluster string)) notes {
 	t.Helper()
 	v := vcenter.New(t)
 	var calls atomic.Int64
@@ -58,16 +58,16 @@ func (b *bystander) toldOf(t *testing.T, vms int, secret cloud.Key, mark func(n 
 	t.Cleanup(door.Close)
 	c := expect.Got(b.Get(vsphere.Provider{}, secret, door.Credentials()))(t)
 	wait.Until(t, "the VMs to be seen", func() (any, bool) {
-		all, known := c.Marked()
-		return len(all), known && len(all) == vms
+		marked, known := c.Marked()
+		return len(marked), known && len(marked) == vms
 	})
 	scheme := runtime.NewScheme()
 	expect.OK(t, clusterv1.AddToScheme(scheme))
 	expect.OK(t, infrav1.AddToScheme(scheme))
 	blue := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "honest", Name: "blue", UID: "the-uid-of-blue"}}
-	told, now := notes{}, time.Now()
+	events, now := notes{}, time.Now()
 	lookout := orphans.Lookout{
-		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(blue).Build(), Accounts: b.Register, Events: &told,
+		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(blue).Build(), Accounts: b.Register, Events: &events,
 		Count: func(string, int, int) {}, Now: func() time.Time { return now },
 	}
 	before := calls.Load()
@@ -76,17 +76,18 @@ func (b *bystander) toldOf(t *testing.T, vms int, secret cloud.Key, mark func(n 
 		now = now.Add(orphans.Lasts)
 	}
 	expect.Same(t, "calls because of the marks", before, calls.Load())
-	return told
+	return events
 }
 
-// TestOrphanMarks: who writes our marks on VMs of their own wants others to be told of them, and to delete what they need.
+// TestOrphanMarks: an attacker who writes our marks on VMs of their own wants events about them in other namespaces, whose users
+// then delete what they need.
 func TestOrphanMarks(t *testing.T) {
 	b := newBystander(t)
 	shared := cloud.Key{Namespace: "honest", Name: "shared"}
 	told := func(secret cloud.Key, vms, want int, mark func(int) (machine, cluster string), verdict string) func(*testing.T) string {
 		return func(t *testing.T) string {
-			all := b.toldOf(t, vms, secret, mark)
-			expect.Same(t, "VMs that are told: "+strings.Join(all, "\n"), want, len(all))
+			seen := b.orphansOf(t, vms, secret, mark)
+			expect.Same(t, "VMs that are told: "+strings.Join(seen, "\n"), want, len(seen))
 			return verdict
 		}
 	}
@@ -107,8 +108,8 @@ func TestOrphanMarks(t *testing.T) {
 	)
 }
 
-// tellClusters has the thief write events about Clusters, for reasons that it may give and for others.
-func (s *thief) tellClusters(t *testing.T, reasons ...string) {
+// clusterEvents has the thief write events about Clusters, for reasons that are its own and for those that are not.
+func (s *thief) clusterEvents(t *testing.T, reasons ...string) {
 	cluster := corev1.ObjectReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: s.namespace, Name: "blue",
 	}

@@ -35,8 +35,8 @@ func TestPolicies(t *testing.T) {
 		b.updateSecrets(t)
 		b.updateConfigs(t)
 		b.writeEvents(t, "WindowsBootstrapConfig", bootstrapv1.GroupVersion.String())
-		b.tellNamespaces(t)
-		b.tellClusters(t, bootstrapv1.DaemonRightsRefusedReason, bootstrapv1.ObjectContestedReason)
+		b.namespaceEvents(t)
+		b.clusterEvents(t, bootstrapv1.DaemonRightsRefusedReason, bootstrapv1.ObjectContestedReason)
 		b.leaveItsRole(t)
 	})
 	t.Run("of the infrastructure manager", func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestPolicies(t *testing.T) {
 		i.holdCredentials(t)
 		i.holdIdentities(t)
 		i.writeEvents(t, "WindowsMachine", infrav1.GroupVersion.String())
-		i.tellNamespaces(t)
-		i.tellClusters(t, infrav1.OrphanedVMReason, infrav1.OrphanedResourceReason, infrav1.PlacementFindingReason)
+		i.namespaceEvents(t)
+		i.clusterEvents(t, infrav1.OrphanedVMReason, infrav1.OrphanedResourceReason, infrav1.PlacementFindingReason)
 		i.leaveItsRole(t)
 	})
 }
@@ -264,8 +264,8 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 	s.allowed(t, "the count of an event", change(made, count))
 }
 
-// tellNamespaces has the thief write events about what namespaces have, in their own words and in others.
-func (s *thief) tellNamespaces(t *testing.T) {
+// namespaceEvents has the thief write events about the counts of namespaces, for their own reasons and for those of machines.
+func (s *thief) namespaceEvents(t *testing.T) {
 	create := func(reason string, edit func(*corev1.ObjectReference)) func(*testing.T, client.Client) error {
 		return func(t *testing.T, api client.Client) error {
 			about := corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: s.namespace, Name: s.namespace}
@@ -282,8 +282,8 @@ func (s *thief) tellNamespaces(t *testing.T) {
 			create(infrav1.NamespaceAtLimitReason, func(about *corev1.ObjectReference) { about.Name = "kube-system" })),
 		s.refused("own-events", "writes an event about what a kind named Namespace has",
 			create(infrav1.NamespaceAtLimitReason, func(about *corev1.ObjectReference) { about.APIVersion = "example.com/v1" })))
-	s.allowed(t, "an event that a Namespace has nearly what it may have", create(infrav1.NamespaceNearLimitReason, itself))
-	s.allowed(t, "an event that a Namespace has what it may have", create(infrav1.NamespaceAtLimitReason, itself))
+	s.allowed(t, "an event about a Namespace that is near a limit", create(infrav1.NamespaceNearLimitReason, itself))
+	s.allowed(t, "an event about a Namespace that is at a limit", create(infrav1.NamespaceAtLimitReason, itself))
 }
 
 func (s *thief) event(about corev1.ObjectReference) *eventsv1.Event {

@@ -25,14 +25,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
 
-// TestShares: who has a namespace, or two, wants more than a namespace may have of the managers.
+// TestShares: a tenant with a namespace, or two, wants more of the managers than a namespace may have.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	attempt(t,
 		attack{"tenant", "opens accounts in one namespace and goes on with them in another, to have any number", passOn},
 		attack{"operator", "writes an entry of --tenants that would lift more than it says", entriesOfTenants},
 		attack{"tenant", "has Clusters come and go, so that no look at them is paid for", comeAndGo},
-		attack{"workload cluster", "has findings without end in a thousand Clusters, so that nobody else's are told", tellAll},
+		attack{"workload cluster", "has findings without end in a thousand Clusters, so that nobody else's are told", flood},
 		attack{"tenant", "changes 2,000 kubeconfigs at each look, so that they are read without a pause", changeKubeconfigs},
 		attack{"tenant", "has 100 Clusters asked for at once, so that all of them stay connected", connectAtOnce},
 	)
@@ -83,7 +83,7 @@ func passOn(t *testing.T) string {
 	return fmt.Sprintf("%d accounts stay: %s", stays, infrav1.TooManyAccountsReason)
 }
 
-// entriesOfTenants has the flag with what people write, and with what a template makes of a tenant's words.
+// entriesOfTenants sets the flag to what people write, and to what a template makes of a tenant's words.
 func entriesOfTenants(t *testing.T) string {
 	refused, shipped := 0, tenants.Limits(nil).Allowed("", tenants.Accounts)
 	for _, entry := range []string{
@@ -131,24 +131,24 @@ func comeAndGo(t *testing.T) (verdict string) {
 	return verdict
 }
 
-// tellAll has each of a thousand Clusters want room for ten events each second.
-func tellAll(t *testing.T) (verdict string) {
+// flood has each of a thousand Clusters ask for ten events each second.
+func flood(t *testing.T) (verdict string) {
 	synctest.Test(t, func(t *testing.T) {
 		const minutes = 10
-		p, told := &tenants.Pace{}, 0
+		p, events := &tenants.Pace{}, 0
 		for second := range minutes * 60 {
 			for range 1000 {
-				told += p.Take(tenants.Events, "evil", 10, time.Now())
+				events += p.Take(tenants.Events, "evil", 10, time.Now())
 			}
 			if second%60 == 0 {
 				expect.Same(t, "events of another namespace", 10, p.Take(tenants.Events, "honest", 10, time.Now()))
 			}
 			<-time.After(time.Second)
 		}
-		if told > tenants.Events.AtOnce*(minutes+1) {
-			t.Errorf("%d events were told in %d minutes", told, minutes)
+		if events > tenants.Events.AtOnce*(minutes+1) {
+			t.Errorf("%d events in %d minutes", events, minutes)
 		}
-		verdict = fmt.Sprintf("%d events in %d minutes, of six millions", told, minutes)
+		verdict = fmt.Sprintf("%d events in %d minutes, of six millions", events, minutes)
 	})
 	return verdict
 }

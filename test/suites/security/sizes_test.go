@@ -39,37 +39,39 @@ func times(form func(n int) string, more int, add func(text string)) {
 
 // pairs are a mebibyte of labels or annotations with long values.
 func pairs(form string, value int) map[string]string {
-	all := map[string]string{}
-	times(func(n int) string { return fmt.Sprintf(form, n) }, value, func(key string) { all[key] = xs(value) })
-	return all
+	pairs := map[string]string{}
+	times(func(n int) string { return fmt.Sprintf(form, n) }, value, func(key string) { pairs[key] = xs(value) })
+	return pairs
 }
 
-// inflations are the ways in which whoever may write an object can make it large, beside its spec, which a policy measures.
+// inflations are the ways in which a user who may write an object can make it large, beside its spec, which a policy measures.
 var inflations = map[string]func(o client.Object){
 	"labels":                                   func(o client.Object) { o.SetLabels(pairs("example.com/%d", 63)) },
 	"labels that look like Cluster API's":      func(o client.Object) { o.SetLabels(pairs("a.cluster.x-k8s.io/%d", 63)) },
 	"annotations that look like Cluster API's": func(o client.Object) { o.SetAnnotations(pairs("a.cluster.x-k8s.io/%d", 1024)) },
 	"short annotations of others":              func(o client.Object) { o.SetAnnotations(pairs("a-%d.example.com/a", 1024)) },
 	"owners": func(o client.Object) {
-		var all []metav1.OwnerReference
+		var owners []metav1.OwnerReference
 		times(func(n int) string { return fmt.Sprint(xs(100), n) }, 60, func(text string) {
-			all = append(all, metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: text, UID: "u"})
+			owners = append(owners, metav1.OwnerReference{
+				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: text, UID: "u",
+			})
 		})
-		o.SetOwnerReferences(all)
+		o.SetOwnerReferences(owners)
 	},
 	"finalizers": func(o client.Object) {
-		var all []string
+		var finalizers []string
 		times(func(n int) string { return fmt.Sprint("cluster.x-k8s.io/", xs(40), n) }, 0, func(text string) {
-			all = append(all, text)
+			finalizers = append(finalizers, text)
 		})
-		o.SetFinalizers(all)
+		o.SetFinalizers(finalizers)
 	},
 	"managedFields": func(o client.Object) {
-		var all []metav1.ManagedFieldsEntry
+		var fields []metav1.ManagedFieldsEntry
 		times(func(n int) string { return fmt.Sprint(xs(100), n) }, 60, func(text string) {
-			all = append(all, metav1.ManagedFieldsEntry{Manager: text, FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`)})
+			fields = append(fields, metav1.ManagedFieldsEntry{Manager: text, FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`)})
 		})
-		o.SetManagedFields(all)
+		o.SetManagedFields(fields)
 	},
 	"one annotation of kubectl": func(o client.Object) {
 		o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: xs(mebibyte)})
@@ -146,7 +148,7 @@ func escaped(t *testing.T) string {
 	return fmt.Sprintf("%d bytes are kept", len(kept))
 }
 
-// TestSizesInCaches: who may write objects wants the managers to keep what is in them, until they have no memory left.
+// TestSizesInCaches: a user who may write objects wants the managers to keep their contents, until they have no memory left.
 func TestSizesInCaches(t *testing.T) {
 	attempt(t,
 		attack{"tenant", "hides a large annotation under a domain that looks like ours or Cluster API's", drops},
@@ -179,9 +181,9 @@ func starts(t *testing.T, streams bool) string {
 	expect.Got(c.GetInformer(t.Context(), &bootstrapv1.WindowsBootstrapConfig{}, cache.BlockUntilSynced(false)))(t)
 	go func() { expect.Fine(t, c.Start(t.Context())) }()
 	expect.Same(t, "that the cache is filled", true, c.WaitForCacheSync(t.Context()))
-	all := &bootstrapv1.WindowsBootstrapConfigList{}
-	expect.OK(t, c.List(t.Context(), all))
-	expect.Same(t, "configs", objects, len(all.Items))
+	list := &bootstrapv1.WindowsBootstrapConfigList{}
+	expect.OK(t, c.List(t.Context(), list))
+	expect.Same(t, "configs", objects, len(list.Items))
 	if largest.Load() > caches.PageOfLarge {
 		t.Errorf("an answer has %d configs of a mebibyte", largest.Load())
 	}

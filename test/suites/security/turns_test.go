@@ -23,7 +23,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
 )
 
-// shared identities are in a namespace of their own, which allows all others.
+// identityNamespace has the identities of all tenants, and allows every namespace to use them.
 const identityNamespace = "identities"
 
 func azureIdentity(name string) *unstructured.Unstructured {
@@ -134,7 +134,7 @@ func crowdOut(in string) func(*testing.T) string {
 	}
 }
 
-// TestTurnsOfIdentities: who names many identities wants all others to wait for theirs.
+// TestTurnsOfIdentities: a tenant who names many identities wants other tenants to wait for theirs.
 func TestTurnsOfIdentities(t *testing.T) {
 	t.Parallel()
 	attempt(t,

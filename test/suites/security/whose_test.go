@@ -42,7 +42,7 @@ func sharedLogins(t *testing.T) map[string]*sharedLogin {
 		Namespace: "platform", Name: "theirs", UID: "uid of theirs",
 	}}
 	inAzure.Identity, inAzure.Spec = expect.Got(azure.Provider{}.Identify(o))(t), o.Spec
-	all := map[string]*sharedLogin{
+	logins := map[string]*sharedLogin{
 		"Azure": {
 			provider: azure.Provider{Now: arm.Now, Ticks: armsim.Ticks, Manager: "here"}, login: ofAzure(arm), victim: inAzure,
 			vms: func() []string { return arm.Names(armsim.Group, compute.VM) },
@@ -51,7 +51,7 @@ func sharedLogins(t *testing.T) map[string]*sharedLogin {
 			provider: vsphere.Provider{}, login: v.Credentials(), vms: v.Owner(t).VMs, victim: machineIn("platform", "theirs"),
 		},
 	}
-	for _, in := range all {
+	for _, in := range logins {
 		in.victim.UID, in.victim.Cluster = "uid of theirs", cloud.ClusterMark{Name: "blue", UID: "blue", Manager: "here"}
 		in.victim.Asked = cloud.NeverAsked
 		in.process, in.other = in.connect(t), in.connect(t)
@@ -64,7 +64,7 @@ func sharedLogins(t *testing.T) map[string]*sharedLogin {
 		})
 		in.victim.Asked = cloud.Existed
 	}
-	return all
+	return logins
 }
 
 // connect is another process with the same login, whose watch runs.
@@ -99,7 +99,7 @@ func given(record cloud.Record, server func(string) string) cloud.Record {
 	return record
 }
 
-// pretences are what somebody has who may write WindowsMachines and Machines, and may have had a status restored that another
+// pretences are the machines of an attacker who may write WindowsMachines and Machines, and can restore a status that another
 // server gave.
 var pretences = []pretence{
 	{"has the providerID in the Machine, too", func(*cloud.Machine, cloud.Record) {}},
@@ -132,8 +132,8 @@ var pretences = []pretence{
 	}},
 }
 
-// TestWhose: who writes the identity of another team's machine into his own wants to see, keep or delete its VM, beside the
-// process that made it and in another one.
+// TestWhose: an attacker who writes the identity of another team's machine into his own wants to see, keep or delete its VM,
+// beside the process that made it and in another one.
 func TestWhose(t *testing.T) {
 	t.Parallel()
 	for name, in := range sharedLogins(t) {

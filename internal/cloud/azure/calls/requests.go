@@ -160,8 +160,8 @@ func (c *Client) Welcome(ctx context.Context, asker cloud.Key) Answer {
 // visible is a subscription that Azure shows us.
 type visible struct{ SubscriptionID string }
 
-// Knows reports whether a subscription is among those that Azure shows us, for the machines of a namespace.
-func (c *Client) Knows(ctx context.Context, subscription, namespace string) bool {
+// IsVisible reports whether Azure shows us a subscription. What is read for that counts for a namespace.
+func (c *Client) IsVisible(ctx context.Context, subscription, namespace string) bool {
 	found, a := Pages(ctx, c, Call{ // none if it is refused
 		Method: http.MethodGet, Path: "/subscriptions", Version: subscriptionVersion, Class: limiter.GetVM,
 	}, Keeper[visible]{Namespace: namespace, Keep: func(s *visible) int {

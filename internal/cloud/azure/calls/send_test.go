@@ -218,8 +218,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestKnows: a subscription is known if Azure shows it, in any case.
-func TestKnows(t *testing.T) {
+// TestIsVisible: a subscription is visible if Azure lists it, in small letters or capitals.
+func TestIsVisible(t *testing.T) {
 	upper := strings.ToUpper(armsim.Subscription)
 	for name, c := range map[string]struct {
 		Status int
@@ -232,7 +232,7 @@ func TestKnows(t *testing.T) {
 		"shows none": {http.StatusOK, `{}`, false},
 	} {
 		client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { return c.Status, c.text }))
-		expect.Same(t, name, c.want, client.Knows(t.Context(), armsim.Subscription, "team"))
+		expect.Same(t, name, c.want, client.IsVisible(t.Context(), armsim.Subscription, "team"))
 	}
 }
 

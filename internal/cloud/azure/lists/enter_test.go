@@ -24,8 +24,8 @@ func TestEnter(t *testing.T) {
 	busy := []string{}
 	enter := func(group, namespace string, holds bool, passed time.Duration) bool {
 		s, ok := l.Enter(groupOf(group), User{
-			Namespace: namespace, Holds: holds, Allowed: 2, Instant: blue.Noon.Add(passed),
-			Busy: func(scope string) bool { return slices.Contains(busy, scope) }, Counted: func(int) {},
+			Namespace: namespace, Holds: holds, Instant: blue.Noon.Add(passed),
+			Limits: tenants.Limits{"a": {tenants.Groups: 2}}, Busy: func(scope string) bool { return slices.Contains(busy, scope) },
 		})
 		return ok && s != nil
 	}
@@ -68,7 +68,8 @@ func TestEnter(t *testing.T) {
 func TestForgottenScope(t *testing.T) {
 	kept := &tenants.Bytes{}
 	l := Lists{Kept: kept}
-	user := User{Namespace: "a", Allowed: 1, Instant: blue.Noon, Counted: func(int) {}, Busy: func(string) bool { return false }}
+	limits := tenants.Limits{"a": {tenants.Groups: 1}}
+	user := User{Namespace: "a", Limits: limits, Instant: blue.Noon, Busy: func(string) bool { return false }}
 	s, _ := l.Enter(blue.Group, user)
 	hold := func() {
 		expect.Same(t, "room", true, kept.Take("a", 700, 0))
@@ -96,7 +97,7 @@ func TestForgottenScope(t *testing.T) {
 func TestSightingsAreCounted(t *testing.T) {
 	kept := &tenants.Bytes{}
 	l := Lists{Kept: kept}
-	s, _ := l.Enter(blue.Group, User{Namespace: "a", Allowed: 1, Instant: blue.Noon, Counted: func(int) {}})
+	s, _ := l.Enter(blue.Group, User{Namespace: "a", Instant: blue.Noon})
 	r := Record{Key: "vm", Adapters: []string{"nic"}}
 	for range 3 {
 		s.Do(func(state *State) { state.Remember(r, blue.Machine()) })

@@ -63,34 +63,34 @@ type User struct {
 	Namespace string
 	// Holds is true if it may have a VM, or is deleted.
 	Holds bool
-	// Allowed is how many groups its namespace may have.
-	Allowed int
+	// Limits are what its namespace may have, and Notices get what it has when that grows.
+	Limits  tenants.Limits
+	Notices *tenants.Notices
 	// Busy reports whether machines of a scope are still looked after.
-	Busy func(scope string) bool
-	// Counted gets how many groups its namespace has when that grows.
-	Counted func(int)
+	Busy    func(scope string) bool
 	Instant time.Time
 }
 
-// Enter is the scope of a machine's group, which its namespace adds if it may have one more. Where that has as many as it may,
-// machines that may have a VM, or are deleted, find room for as many again. Groups that no machine uses any more make room.
+// HasRoom reports whether the user's namespace may have one more of a kind than it has.
+func (u User) HasRoom(kind tenants.Kind, count int, forVM bool) bool {
+	return u.Limits.Room(u.Namespace, tenants.Demand{Kind: kind, Count: count, ForVM: forVM}) == tenants.FreeRoom
+}
+
+// Enter is the scope of a machine's group, which its namespace adds if it may have one more. Machines that may have a VM, or are
+// deleted, find more room than new ones. Groups that no machine uses any more make room.
 func (l *Lists) Enter(group arm.ID, user User) (*Scope, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	allowed := user.Allowed
-	if user.Holds {
-		allowed *= 2
-	}
 	grows := l.scopes[group.Key()] == nil
-	if grows && l.count(user.Namespace) >= user.Allowed {
+	if grows && !user.HasRoom(tenants.Groups, l.count(user.Namespace), false) {
 		l.forget(user)
-		if l.count(user.Namespace) >= allowed {
+		if !user.HasRoom(tenants.Groups, l.count(user.Namespace), user.Holds) {
 			return nil, false
 		}
 	}
 	s := l.scope(group, user.Namespace)
 	if grows {
-		user.Counted(l.count(user.Namespace))
+		user.Notices.Counted(user.Namespace, tenants.Groups, l.count(user.Namespace), user.Instant)
 	}
 	l.used[s.Key] = user.Instant
 	return s, true
@@ -131,7 +131,7 @@ func (l *Lists) forget(user User) {
 	})
 }
 
-// Scope is that of a resource group, whoever's machines it has. The first call adds it.
+// Scope is that of a resource group, whichever namespace its machines are in. The first call adds it.
 func (l *Lists) Scope(group arm.ID) *Scope {
 	l.mu.Lock()
 	defer l.mu.Unlock()

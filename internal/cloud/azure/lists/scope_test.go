@@ -28,7 +28,7 @@ func ofMarks(r Record) (keys []cloud.Key) {
 	return keys
 }
 
-// TestTakeOver: a list wakes the machines whose VMs are new, changed or gone. A copy, and what is elsewhere, wakes nobody.
+// TestTakeOver: a list wakes the machines whose VMs are new, changed or gone. A copy, and what is elsewhere, wakes none.
 func TestTakeOver(t *testing.T) {
 	s := (&Lists{}).Scope(blue.Group)
 	of := func(name string) calls.VM { id := blue.Group.VM(name); return shownVM(id, arm.ProviderID(id)) }

@@ -18,11 +18,11 @@ func (n *tenant) removeAll(t *testing.T) {
 }
 
 // requestsOf counts what our managers asked the API server for in the namespaces of these tenants.
-func requestsOf(t *testing.T, all []*tenant) map[string]int {
+func requestsOf(t *testing.T, tenants []*tenant) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for request, n := range expect.Got(shared.Management.Requests())(t) {
-		honest := slices.ContainsFunc(all, func(one *tenant) bool { return one.Name == request.Namespace })
+		honest := slices.ContainsFunc(tenants, func(one *tenant) bool { return one.Name == request.Namespace })
 		if honest && request.Resource != "events" {
 			counts[request.Component+": "+request.Verb+" "+request.Resource] += n
 		}
@@ -30,9 +30,9 @@ func requestsOf(t *testing.T, all []*tenant) map[string]int {
 	return counts
 }
 
-func less(all, before map[string]int) map[string]int {
+func less(after, before map[string]int) map[string]int {
 	rest := map[string]int{}
-	for name, n := range all {
+	for name, n := range after {
 		rest[name] = n - before[name]
 	}
 	return rest

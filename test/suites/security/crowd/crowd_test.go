@@ -79,34 +79,34 @@ type tenant struct{ *world.Namespace }
 
 func gather(t *testing.T) town {
 	t.Helper()
-	all := town{VCenter: vcenter.New(t)}
-	all.tenants = make([]*tenant, tenants)
+	honest := town{VCenter: vcenter.New(t)}
+	honest.tenants = make([]*tenant, tenants)
 	world.Together(tenants, func(i int) {
-		all.tenants[i] = &tenant{shared.Namespace(t, world.Start{Credentials: all.Credentials()})}
+		honest.tenants[i] = &tenant{shared.Namespace(t, world.Start{Credentials: honest.Credentials()})}
 	})
-	return all
+	return honest
 }
 
 // play has the tenants make all their machines and remove them.
-func (all town) play(t *testing.T) run {
+func (honest town) play(t *testing.T) run {
 	t.Helper()
-	before, begin := requestsOf(t, all.tenants), time.Now()
-	others := all.Owner(t).VMs()
-	world.Together(*each*tenants, func(i int) { all.tenants[i%tenants].Machine(t, fmt.Sprintf("m%d", i/tenants)) })
-	for _, one := range all.tenants {
+	before, begin := requestsOf(t, honest.tenants), time.Now()
+	others := honest.Owner(t).VMs()
+	world.Together(*each*tenants, func(i int) { honest.tenants[i%tenants].Machine(t, fmt.Sprintf("m%d", i/tenants)) })
+	for _, one := range honest.tenants {
 		one.await(t, "running VMs", *each, running)
 	}
 	r := run{made: time.Since(begin)}
 	begin = time.Now()
-	for _, one := range all.tenants {
+	for _, one := range honest.tenants {
 		one.removeAll(t)
 	}
-	for _, one := range all.tenants {
+	for _, one := range honest.tenants {
 		one.await(t, "end of all machines", 0, nil)
 	}
 	r.removed = time.Since(begin)
-	expect.Same(t, "VMs that are left", others, all.Owner(t).VMs())
-	r.looks, r.calls = less(requestsOf(t, all.tenants), before), all.Count()
+	expect.Same(t, "VMs that are left", others, honest.Owner(t).VMs())
+	r.looks, r.calls = less(requestsOf(t, honest.tenants), before), honest.Count()
 	return r
 }
 

@@ -51,14 +51,14 @@ func alone(begin func(*testing.T) *party) func(*testing.T) []*party {
 }
 
 // everybody begins one after the other: the API server of the test has to take it all.
-func everybody(t *testing.T) (all []*party) {
+func everybody(t *testing.T) (hostile []*party) {
 	for name, one := range parties {
 		if len(one.arguments) == 0 {
 			t.Logf("%s begin", name)
-			all = append(all, one.begin(t)...)
+			hostile = append(hostile, one.begin(t)...)
 		}
 	}
-	return all
+	return hostile
 }
 
 // number is one of the hostile, or the part of it that is asked for.

@@ -70,12 +70,12 @@ func invite(t *testing.T, honest town) []*party {
 	for name, answer := range workloads {
 		begin = append(begin, func() *party { return workload(t, name, answer) })
 	}
-	all := make([]*party, len(begin))
-	world.Together(len(begin), func(i int) { all[i] = begin[i]() })
+	hostile := make([]*party, len(begin))
+	world.Together(len(begin), func(i int) { hostile[i] = begin[i]() })
 	if t.Failed() { // a party could not begin
 		t.FailNow()
 	}
-	return all
+	return hostile
 }
 
 // tookPart checks that the party did what it is there for, and that its objects say what came of it.

@@ -72,10 +72,10 @@ func (a *chosenAzure) page(w http.ResponseWriter, r *http.Request) {
 		group = parts[4]
 	}
 	long := strings.Repeat("x", 200)
-	all := number(allVMs)
+	count := number(allVMs)
 	var text bytes.Buffer
 	text.WriteString(`{"value":[`)
-	for i := page * pageOfVMs; i < min((page+1)*pageOfVMs, all); i++ {
+	for i := page * pageOfVMs; i < min((page+1)*pageOfVMs, count); i++ {
 		if i > page*pageOfVMs {
 			text.WriteByte(',')
 		}
@@ -86,7 +86,7 @@ func (a *chosenAzure) page(w http.ResponseWriter, r *http.Request) {
 			armsim.Subscription, group, i, long, a.party.Name)
 	}
 	text.WriteString(`]`)
-	if (page+1)*pageOfVMs < all {
+	if (page+1)*pageOfVMs < count {
 		fmt.Fprintf(&text, `,"nextLink":"%s%s?$skiptoken=%d"`, a.URL, r.URL.Path, page+1)
 	}
 	text.WriteString(`}`)
