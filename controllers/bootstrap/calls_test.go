@@ -191,7 +191,7 @@ func roomFails(t *testing.T, n int, begin func(*testing.T, *room), want string) 
 	expect.Same(t, "the end", want, r.end(t))
 }
 
-// TestConflictsAreLookedAtSoon: an object that changed meanwhile is looked at again in a moment, and nothing is told.
+// TestConflictsAreLookedAtSoon: an object that changed meanwhile is looked at again by the queue's pauses, and nothing is told.
 func TestConflictsAreLookedAtSoon(t *testing.T) {
 	for _, write := range []string{"management patch WindowsBootstrapConfig", "management patch WindowsBootstrapConfig/status"} {
 		r := newRoom(t)
@@ -203,7 +203,7 @@ func TestConflictsAreLookedAtSoon(t *testing.T) {
 		}
 		result, err := r.look(t)
 		expect.OK(t, err)
-		expect.Same(t, write, 500*time.Millisecond, result.RequeueAfter)
+		expect.Same(t, write, ctrl.Result{Requeue: true}, result) //nolint:staticcheck // it asks for the limiter
 		expect.Same(t, write+": conditions", 0, len(r.now(t).Status.Conditions))
 	}
 }

@@ -19,8 +19,8 @@ import (
 
 // How long to wait where no watch wakes us.
 const (
-	// conflictDelay: the cache is about to show what another client has changed.
-	conflictDelay = 500 * time.Millisecond
+	// moment: an account is about to be asked.
+	moment = 500 * time.Millisecond
 	// shortDelay: something is about to happen, and there is no watch for it.
 	shortDelay = 5 * time.Second
 	// secrets: how soon a corrected Secret is noticed.
@@ -122,15 +122,16 @@ func Outdated(err error) bool { return apierrors.IsConflict(err) }
 // Untold reports whether there is nothing to report of how the phases ended.
 func Untold(err error) bool { return Outdated(err) || errors.Is(err, ErrAwaited) || Of(err).Later }
 
-// Result is when the queue looks again. A conflict is not an error: the changed object is looked at soon.
+// Result is when the queue looks again. A conflict is not an error: the cache is about to show what another client has changed.
+// The queue's first pause is short, and each look that fails again doubles it: an API server that is slow needs fewer looks.
 func Result(ctx context.Context, err error) (ctrl.Result, error) {
-	if Outdated(err) {
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
-	}
 	if errors.Is(err, ErrAwaited) {
 		return ctrl.Result{}, nil
 	}
 	stop := Of(err)
+	if Outdated(err) {
+		stop = Stop{BackOff: true}
+	}
 	logStop(ctx, stop)
 	if stop.Err != nil {
 		return ctrl.Result{}, stop.Err
@@ -182,7 +183,7 @@ func Cloud(err error) error {
 	}
 	switch answer.Kind {
 	case cloud.Later:
-		stop.After, stop.Later = max(answer.After, conflictDelay), true
+		stop.After, stop.Later = max(answer.After, moment), true
 	case cloud.Throttled:
 		stop.After = max(answer.After, shortDelay)
 	case cloud.Exhausted:

@@ -129,12 +129,13 @@ func TestResult(t *testing.T) {
 		"back off": {"the queue knows how long", &phase.Stop{BackOff: true}, 0, nil},
 		"fail":     {"the queue backs off", errBoom, 0, errBoom},
 		"later":    {"nothing was asked", phase.Cloud(cloud.Errorf(cloud.Later, "", "m")), 500 * time.Millisecond, nil},
-		"outdated": {"a conflict is looked at again, without a word in the log", conflict, 500 * time.Millisecond, nil},
+		"outdated": {"the queue knows how long, and a conflict is no error", conflict, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := phase.Result(t.Context(), c.end)
+			backOff := phase.Outdated(c.end) || phase.Of(c.end).BackOff
 			//nolint:staticcheck // because it is what has the queue back off
-			if result.RequeueAfter != c.after || !errors.Is(err, c.err) || result.Requeue != phase.Of(c.end).BackOff {
+			if result.RequeueAfter != c.after || !errors.Is(err, c.err) || result.Requeue != backOff {
 				t.Errorf("%s: got %v and %v", c.reason, result, err)
 			}
 		})
@@ -197,12 +198,14 @@ func TestUntold(t *testing.T) {
 	}
 }
 
-// TestStopsAreLogged: the log tells for what a look waits and how it goes on, and nothing of a look that went through.
+// TestStopsAreLogged: the log tells for what a look waits and how it goes on, and nothing of a look that went through or met a
+// conflict.
 func TestStopsAreLogged(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: 4})
 	backsOff := &phase.Stop{Reason: "R", BackOff: true}
-	for _, end := range []error{nil, phase.Wait(phase.VM, "R", "m"), phase.Poll("R", "m"), errBoom, backsOff} {
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "m", errBoom)
+	for _, end := range []error{nil, conflict, phase.Wait(phase.VM, "R", "m"), phase.Poll("R", "m"), errBoom, backsOff} {
 		_, _ = phase.Result(ctrl.LoggerInto(t.Context(), logger), end)
 	}
 	expect.Same(t, "lines", []string{

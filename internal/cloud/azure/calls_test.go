@@ -2,6 +2,7 @@ package azure
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,25 @@ func TestCallsOfAMachine(t *testing.T) {
 			t.Errorf("%s are left: %q", kind, left)
 		}
 	}
+}
+
+// TestFirstVM: the first VM of an account is asked for just after the first lists. That it runs is seen at the pace of a busy
+// account, and not a minute later; and that costs no more calls.
+func TestFirstVM(t *testing.T) {
+	s := newStage(t)
+	a, m, began := s.watched(), s.machine("m"), s.Now()
+	for vm := (cloud.VM{}); vm.State != cloud.Running; vm, _ = a.Ensure(t.Context(), m) {
+		s.Advance(time.Second)
+		a.poll(t.Context())
+		if s.Now().Sub(began) > 45*time.Second { // in 20 s Azure starts the VM
+			t.Fatalf("after 45 s it is not known that the VM runs: %v", s.ByClass())
+		}
+	}
+	sum := 0
+	for _, n := range s.ByClass() {
+		sum += n
+	}
+	expect.Same(t, fmt.Sprintf("at most 12 calls: %v", s.ByClass()), true, sum <= 12)
 }
 
 func TestCallsOfAFailure(t *testing.T) {

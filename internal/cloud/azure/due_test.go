@@ -80,20 +80,26 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestPaceOfPowers: the power states of a subscription are asked for more often while something changes in any of its groups.
+// TestPaceOfPowers: the power states of a subscription are asked for more often while something changes in any of its groups, and
+// sooner once it does.
 func TestPaceOfPowers(t *testing.T) {
 	const second = "22222222-2222-3333-4444-555555555555"
 	for name, c := range map[string]struct {
 		busy arm.ID
 		due  time.Duration
 		want time.Duration // the pause that follows; zero if they are not asked for
+		soon bool          // they wait for a shorter time than before
 	}{
-		"nothing changes":                {arm.ID{}, 0, lists.IdlePowers},
-		"in the first group":             {blue.Group, 0, lists.WhileBusy},
-		"in the other group":             {blue.OtherGroup, 0, lists.WhileBusy},
-		"in another subscription":        {arm.GroupID(second, "a"), 0, lists.IdlePowers},
-		"in another subscription, later": {arm.GroupID(second, "z"), 0, lists.IdlePowers},
-		"it is too early":                {blue.Group, 1, 0},
+		"nothing changes":                {arm.ID{}, 0, lists.IdlePowers, false},
+		"in the first group":             {blue.Group, 0, lists.WhileBusy, false},
+		"in the other group":             {blue.OtherGroup, 0, lists.WhileBusy, false},
+		"in another subscription":        {arm.GroupID(second, "a"), 0, lists.IdlePowers, false},
+		"in another subscription, later": {arm.GroupID(second, "z"), 0, lists.IdlePowers, false},
+		"it is too early":                {blue.Group, 1, 0, false},
+		"they are due soon":              {blue.Group, 2 * lists.WhileBusy, 0, false},
+		"they are due later":             {blue.Group, 2*lists.WhileBusy + 1, 0, true},
+		"due later, and nothing changes": {arm.ID{}, lists.IdlePowers, 0, false},
+		"due later, and it is elsewhere": {arm.GroupID(second, "a"), lists.IdlePowers, 0, false},
 	} {
 		calls := 0
 		a := blueAccount(t, blue.Says(func(*http.Request) (int, string) { calls++; return http.StatusOK, "{}" }))
@@ -104,8 +110,13 @@ func TestPaceOfPowers(t *testing.T) {
 		powersIn(p).Due, stateIn(before).Powered = blue.Noon.Add(c.due), true
 		a.pollPowers(t.Context(), p)
 		expect.Same(t, name+": lists", c.want > 0, calls == 1)
-		if c.want > 0 {
-			expect.Same(t, name+": the next is due at "+powersIn(p).Due.String(), true, around(powersIn(p).Due, c.want))
+		switch due := powersIn(p).Due; {
+		case c.want > 0:
+			expect.Same(t, name+": the next is due at "+due.String(), true, around(due, c.want))
+		case c.soon:
+			expect.Same(t, name+": they are due at "+due.String(), true, around(due, lists.WhileBusy))
+		default:
+			expect.Same(t, name+": they are due as before", blue.Noon.Add(c.due), due)
 		}
 		for _, s := range a.lists.AllScopes() {
 			expect.Same(t, name+": "+s.Key+" has powers", s == before || c.want > 0 && s.Power == p, stateIn(s).Powered)

@@ -90,7 +90,13 @@ func (a *account) pollPowers(ctx context.Context, p *lists.Powers) []cloud.Key {
 	for _, s := range scopes {
 		busy = busy || s.Power == p && a.busy(s)
 	}
-	if !p.IsDue(a.now(), pause(busy, lists.IdlePowers)) {
+	rest := pause(busy, lists.IdlePowers)
+	p.Do(func(state *lists.PowerState) {
+		if busy && state.Due.After(a.now().Add(2*lists.WhileBusy)) {
+			state.Due = a.now().Add(rest) // the list was asked for before the VM was
+		}
+	})
+	if !p.IsDue(a.now(), rest) {
 		return nil
 	}
 	keys, err := a.listPowers(ctx, p) // without it, power is unknown or as before
