@@ -131,6 +131,10 @@ test-agree: servers ## Take every file of test/suites/agree through the plugin a
 test-hostile: ## Have the plugin read hostile files as a whole, and print what memory and time each takes
 	$(GO_TEST) ./test/suites/hostile -count=1 -v -timeout 30m -args -all
 
+.PHONY: test-security
+test-security: servers ## Try all attacks of test/suites/security; print what came of each, how many were tried, and that none gained; takes 5 minutes
+	$(GO_TEST) ./test/suites/security -count=1 -v -timeout 60m -args -all
+
 .PHONY: test-cloudbase-init
 test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs python3 with venv, and PyPI once)
 	go test -count=1 -tags cloudbaseinit ./test/upstream/cloudbaseinit
@@ -257,7 +261,7 @@ stress: servers ## Run each test that waits or starts a process TIMES times besi
 # What takes long, and what no change waits for. .github/workflows/nightly.yml runs each of them every night.
 NIGHTLY := stories test-race test-mutants mutants-go test-proof-mutants test-twins test-machines test-proved test-faults test-programs \
 	test-kubelet test-workloads test-pods test-smoke test-frontdoor test-linux test-rights test-policies test-agree test-hostile \
-	test-alerts test-cloudbase-init fuzz quick-start
+	test-security test-alerts test-cloudbase-init fuzz quick-start
 
 .PHONY: nightly
 nightly: ## Run all of the long checks (NIGHTLY); the end is the time of each, what was left out, and what failed

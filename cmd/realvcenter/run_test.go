@@ -18,8 +18,11 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
+
+func TestMain(m *testing.M) { wait.Main(m, 8) }
 
 // stage is a vCenter, and a run against it.
 type stage struct {
@@ -73,6 +76,7 @@ func (s *stage) noneLeft(t *testing.T, what string) {
 
 // What the simulator plays ends as it should, the rest says why not, and nothing is left.
 func TestWholeRun(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.config.Limited = &user{Username: vcenter.Another, password: func() string { return vcenter.Password }}
 	before := s.VMs()
@@ -98,6 +102,7 @@ func TestWholeRun(t *testing.T) {
 
 // What a report must not have is not in it, nor in what the program prints for others to see over one's shoulder.
 func TestNoSecretInTheReport(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.Deny("CloneVM_Task", "VirtualMachine.Provisioning.DeployTemplate")
 	told := expect.Got(run(t.Context(), s.options))(t)
@@ -145,8 +150,10 @@ func TestRemovedAfterAFailure(t *testing.T) {
 
 // An interrupt, whenever it comes, ends the checks and removes what was made; the report is written.
 func TestRemovedAfterAnInterrupt(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"CloneVM_Task", "ReconfigVM_Task", "ModifyListView", "Destroy_Task"} {
 		t.Run(method, func(t *testing.T) {
+			t.Parallel()
 			ctx, interrupt := context.WithCancel(t.Context())
 			var armed atomic.Bool
 			armed.Store(true)
@@ -176,6 +183,7 @@ func TestMayPass(t *testing.T) {
 
 // A VM that a killed run left is offered for removal; those of others stay.
 func TestLeftovers(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	killed := &runner{options: s.options, id: "000000"}
 	expect.OK(t, killed.connect(t.Context()))
@@ -201,6 +209,7 @@ func TestLeftovers(t *testing.T) {
 
 // Without a yes nothing is made and nothing is written. All that changes a VM is a task.
 func TestAsksFirst(t *testing.T) {
+	t.Parallel()
 	var changes atomic.Int32
 	s := newStage(t, func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(method, "_Task") {
@@ -227,6 +236,7 @@ func TestAsksFirst(t *testing.T) {
 
 // A vCenter that restarts: sessions end, and the VM is found again.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.restart, s.names = true, []string{"find-after-restart"}
 	s.times.settle = 200 * time.Millisecond
@@ -237,6 +247,7 @@ func TestRestart(t *testing.T) {
 
 // The instance UUID of an earlier report is compared.
 func TestEarlierReport(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.names = []string{"instance-id"}
 	first := expect.Got(run(t.Context(), s.options))(t)

@@ -104,6 +104,7 @@ func (g *guest) start() {
 
 // A guest that does what we rely on, and one that does not.
 func TestWindows(t *testing.T) {
+	t.Parallel()
 	windows := []string{
 		"event-log", "probe-time", "dhcp-disabled", "scheduled-task", "addresses-behind-vswitch", "user-data-gone", "own-files",
 	}
@@ -119,6 +120,7 @@ func TestWindows(t *testing.T) {
 		"none": {"", nil, []verdict{notChecked, notChecked, notChecked, notChecked, doesNot, holds, holds}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t)
 			s.times.guest, s.names = time.Minute, windows
 			s.out = &guest{stage: s, t: t, answers: c.answers, behind: c.behind}

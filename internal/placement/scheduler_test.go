@@ -126,6 +126,9 @@ type lab struct {
 
 func startLab(t *testing.T, worlds []templates.World) *lab {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs real servers")
+	}
 	start := time.Now()
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	var profiles []string

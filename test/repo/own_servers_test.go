@@ -2,6 +2,7 @@ package repo
 
 import (
 	"go/ast"
+	"strings"
 	"testing"
 )
 
@@ -32,7 +33,7 @@ var starters = map[string]bool{
 
 // TestOwnServers: a package that starts an API server although it could use the shared ones makes each run of all tests longer.
 func TestOwnServers(t *testing.T) {
-	found := map[string]bool{}
+	found, short := map[string]bool{}, map[string]bool{}
 	for _, s := range sources(t) {
 		if !s.isTest {
 			continue
@@ -40,7 +41,10 @@ func TestOwnServers(t *testing.T) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				found[s.folder] = found[s.folder] || starters[qualified(n.Fun)]
+				called := qualified(n.Fun)
+				found[s.folder] = found[s.folder] || starters[called]
+				// Worlds skip their tests themselves.
+				short[s.folder] = short[s.folder] || called == "testing.Short" || strings.HasPrefix(called, "world.")
 			case *ast.CompositeLit:
 				found[s.folder] = found[s.folder] || starters[qualified(n.Type)]
 			}
@@ -50,6 +54,9 @@ func TestOwnServers(t *testing.T) {
 	for folder, starts := range found {
 		if starts && ownServers[folder] == "" {
 			t.Errorf("%s starts an API server: use world.Main or world.Bare, or name here why not", folder)
+		}
+		if starts && !short[folder] {
+			t.Errorf("%s starts an API server with -short, which make check must not: skip the test", folder)
 		}
 	}
 	for folder := range ownServers {

@@ -10,8 +10,11 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/machines"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
+
+func TestMain(m *testing.M) { wait.Main(m, 8) }
 
 // stage is a vCenter of a test's own.
 type stage struct {

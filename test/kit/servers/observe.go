@@ -20,12 +20,12 @@ type Observed struct {
 	process *process
 }
 
-// Observe builds this project's manager and runs it for each component, beside any others of the cluster, with these arguments
-// after its own. They are installed as docs/security.md says of the managers for one tenant: their accounts, which are in a
-// namespace of their own, have their role in the tenant's namespace alone.
-func Observe(ctx context.Context, m *Management, namespace string, more ...string) ([]*Observed, error) {
-	program := filepath.Join(m.servers.dir, "manager")
-	if err := BuildManager(ctx, program); err != nil {
+// Observe builds this project's manager with a clock for Azure of this speed, and runs it for each component, beside any others
+// of the cluster, with these arguments after its own. They are installed as docs/security.md says of the managers for one tenant:
+// their accounts, which are in a namespace of their own, have their role in the tenant's namespace alone.
+func Observe(ctx context.Context, m *Management, namespace string, azureSpeed int, more ...string) ([]*Observed, error) {
+	program := filepath.Join(m.servers.dir, "observed-manager")
+	if err := BuildManager(ctx, program, fmt.Sprintf("%s=%d", AzureSpeed, azureSpeed)); err != nil {
 		return nil, err
 	}
 	arguments := append([]string{"--namespace=" + namespace}, more...)

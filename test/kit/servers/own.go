@@ -193,7 +193,10 @@ func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manage
 	return managers, m.servers.start(ctx, tier...)
 }
 
-// BuildManager builds our manager, with these values of variables, such as internal/manager's azureSpeed, beside what is usual.
+// AzureSpeed is a variable of our manager: how many times as fast as the time its clock for Azure runs.
+const AzureSpeed = "github.com/capwin/cluster-api-provider-windows/internal/manager.azureSpeed"
+
+// BuildManager builds our manager, with these values of variables, such as AzureSpeed, beside what is usual.
 func BuildManager(ctx context.Context, program string, values ...string) error {
 	return ownProgram(ctx, ".", program, values...)
 }

@@ -8,11 +8,9 @@ package world
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -84,10 +82,7 @@ func InAllVersions(m interface{ Run() int }, shared **World, atOnce int) {
 type opener func(ctx context.Context, dir string) (*World, error)
 
 func exit(m interface{ Run() int }, shared **World, atOnce int, open opener) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
-		panic(err)
-	}
+	wait.AtOnce(atOnce)
 	ctrl.SetLogger(logr.Discard())
 	code, err := run(m, shared, open)
 	if err != nil {

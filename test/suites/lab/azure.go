@@ -44,8 +44,7 @@ func (l *Lab) startAzure() error {
 func (l *Lab) buildManager(ctx context.Context, program string) <-chan error {
 	var values []string
 	if l.options.AzureSpeed > 0 {
-		const variable = "github.com/capwin/cluster-api-provider-windows/internal/manager.azureSpeed"
-		values = append(values, fmt.Sprintf("%s=%d", variable, l.options.AzureSpeed))
+		values = append(values, fmt.Sprintf("%s=%d", servers.AzureSpeed, l.options.AzureSpeed))
 	}
 	built := make(chan error, 1)
 	go func() { built <- servers.BuildManager(ctx, program, values...) }()

@@ -19,13 +19,14 @@ import (
 
 // What a flavor brings for its Windows nodes is, byte for byte, what the plugin prints for the flavor's pool.
 func TestAddonsOfThePlugin(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
-	program := plugin(t)
+	plugin := program(t, "clusterctl-windows")
 	u.variables = map[string]string{"AZURE_WINDOWS_IMAGE_VERSION": "1.35.2"} // which has nothing behind a +
 	for _, kubernetes := range []string{"v1.36.3", "v1.35.2"} {
 		for _, flavor := range []string{"windows-vsphere", "windows-azure"} {
 			cluster := u.generate("demo", "--flavor", flavor, "--kubernetes-version", kubernetes)
-			printed := string(run(t, []byte(cluster), program, "addons", "-f", "-"))
+			printed := string(run(t, []byte(cluster), plugin, "addons", "-f", "-"))
 			expect.Same(t, "add-ons of "+flavor, named(objectsIn(t, printed)), addonsOf(t, cluster))
 			// The plugin refuses a vendor's build, of which kube-proxy has no image, and names the release that flavors take.
 			vendor := u.generate("demo", "--flavor", flavor, "--kubernetes-version", kubernetes+"+vendor.1")
@@ -41,6 +42,7 @@ func TestAddonsOfThePlugin(t *testing.T) {
 // The flavor windows and the plain flavors have the same add-ons, letter by letter, but for the variables that only one of two
 // clouds needs.
 func TestAddonsOfTheFlavors(t *testing.T) {
+	t.Parallel()
 	both := addonsIn(t, "windows")
 	for _, cloud := range []string{"vsphere", "azure"} {
 		want := maps.Clone(both)
@@ -73,14 +75,6 @@ func addonsIn(t *testing.T, flavor string) map[string]string {
 	return all
 }
 
-// plugin builds our plugin.
-func plugin(t *testing.T) (program string) {
-	t.Helper()
-	program = filepath.Join(t.TempDir(), "clusterctl-windows")
-	expect.OK(t, servers.BuildPlugin(t.Context(), program))
-	return program
-}
-
 func addonsOf(t *testing.T, cluster string) map[string]tree {
 	t.Helper()
 	all := named(objectsIn(t, cluster))
@@ -104,6 +98,7 @@ func named(objects []tree) map[string]tree {
 // The next release of the add-on provider takes charts over TLS only, and has no functions that read its environment or ask the
 // network.
 func TestChartsArePinned(t *testing.T) {
+	t.Parallel()
 	charts := 0
 	for _, file := range expect.Got(filepath.Glob("../../../templates/*.yaml"))(t) {
 		for name, object := range named(objectsIn(t, string(expect.Got(os.ReadFile(file))(t)))) {

@@ -26,6 +26,8 @@ import (
 // provider takes the first that it is shown: with the file that the flavors give it, never that one. A machine of which nothing
 // else is shown yet is initialised once its own address is.
 func TestAddressesOfTheControlPlane(t *testing.T) {
+	needsServers(t)
+	t.Parallel()
 	u, v := offline(t), vcenter.New(t)
 	door := v.Open()
 	t.Cleanup(door.Close)

@@ -19,11 +19,12 @@ const airGapPage = "../../../docs/air-gap.md"
 // The table of docs/air-gap.md has each image and chart of the flavors and of the plugin's add-ons, and no other. What a row
 // names moves the image to the mirror.
 func TestAirGapTable(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
-	program := plugin(t)
+	plugin := program(t, "clusterctl-windows")
 	u.variables = map[string]string{"AZURE_WINDOWS_IMAGE_VERSION": "1.36.3"}
 	addons := func(more ...string) string {
-		return string(run(t, []byte(u.generate("demo", "--flavor", "windows-vsphere")), program,
+		return string(run(t, []byte(u.generate("demo", "--flavor", "windows-vsphere")), plugin,
 			append([]string{"addons", "-f", "-", "--csi-proxy"}, more...)...))
 	}
 	flavorsPull := func(variable string) []string {
@@ -87,6 +88,7 @@ func imagesAt(text string) (names []string) {
 // Who follows docs/air-gap.md copies all that a flavor on vSphere names at the mirror: the images of its commands are those of
 // the flavor, of kubeadm with the flavor's configuration, and of the test.
 func TestAirGapCommands(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	page := string(expect.Got(os.ReadFile(airGapPage))(t))
 	dir := t.TempDir()
@@ -142,6 +144,7 @@ func (u user) kubeadmImages(t *testing.T, flavor, dir string) []string {
 
 // What a wrong value ends in is what the page shows, letter by letter.
 func TestAirGapErrors(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	page := string(expect.Got(os.ReadFile(airGapPage))(t))
 	shown := regexp.MustCompile("(?s)```console\n(?:\\$ (.*?)\n)?([^$\\s].*?\n)```").FindAllStringSubmatch(page, -1)
@@ -171,7 +174,7 @@ func (u user) shellOf(t *testing.T, dir string) func(script string) *exec.Cmd {
 	t.Helper()
 	bin := filepath.Join(dir, "bin")
 	expect.OK(t, os.Mkdir(bin, 0o700))
-	expect.OK(t, os.Rename(plugin(t), filepath.Join(bin, "clusterctl-windows")))
+	expect.OK(t, os.Symlink(program(t, "clusterctl-windows"), filepath.Join(bin, "clusterctl-windows")))
 	expect.OK(t, os.Symlink(u.binaries.Path("kubeadm"), filepath.Join(bin, "kubeadm")))
 	for name, text := range map[string]string{
 		// Without a management cluster, clusterctl does not know the version of a provider and the namespace.

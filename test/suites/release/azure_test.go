@@ -22,6 +22,7 @@ import (
 // ValidateUserAssignedIdentity, ValidateSSHKey). An empty key is replaced by a random one, so that the same file, applied again,
 // would change what is immutable.
 func TestAzureTakesFields(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
 	for flavor, want := range map[string]struct{ identities, keys int }{
@@ -73,6 +74,7 @@ func wantAuthorizedKey(t *testing.T, text string) {
 
 // Below 100 GB free a node warns of MachineTooSmall, and images may have small disks.
 func TestAzureDisks(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	u.variables = map[string]string{"WINDOWS_CLOUD": "azure"}
 	for _, flavor := range []string{"windows", "windows-azure", "windows-pool-azure"} {
@@ -96,6 +98,7 @@ func TestAzureDisks(t *testing.T) {
 
 // The flavors take the images of the gallery that the Azure provider takes, and the names of Clusters that its webhook takes.
 func TestValuesOfTheAzureProvider(t *testing.T) {
+	t.Parallel()
 	source := expect.Got(servers.CAPZSource(t.Context()))(t)
 	defaults := constants(t, filepath.Join(source, "azure", "defaults.go"))
 	webhook := constants(t, filepath.Join(source, "internal", "webhooks", "azurecluster_validation.go"))

@@ -21,6 +21,7 @@ var (
 // cni-plugin/pkg/ipamplugin/ipam_plugin.go). Each Pod of maxPods needs one of the others. Of a cluster that is there, nobody
 // knows the pools: they may have the block size of a pool that names none.
 func TestBlocksHaveRoomForMaxPods(t *testing.T) {
+	t.Parallel()
 	const reserved, byDefault = 4, 26 // tigera/operator 40788b9b, pkg/controller/ippool/defaults.go
 	withPools := 0
 	for _, file := range expect.Got(filepath.Glob("../../../templates/cluster-template-*.yaml"))(t) {

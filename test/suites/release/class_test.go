@@ -19,6 +19,8 @@ type tree = map[string]any
 
 // Cluster API's own topology controller patches our templates, and replaces them when a variable changes.
 func TestClusterClass(t *testing.T) {
+	needsServers(t)
+	t.Parallel()
 	u := offline(t)
 	management := u.prepared(u.components())
 	u.kubectl(management, testdata(t, "class.yaml"), "apply", "--validate=strict", "--warnings-as-errors", "-f", "-")

@@ -17,7 +17,9 @@ import (
 )
 
 // Cluster API's topology controller makes of each class what the plain flavor of the same cloud has, with the same variables.
-func TestClasses(t *testing.T) {
+func TestClasses(t *testing.T) { //nolint:tparallel // because its parts change one cluster
+	needsServers(t)
+	t.Parallel()
 	u := offline(t)
 	management := u.prepared(u.components())
 	t.Run("old", func(t *testing.T) { // the first in its namespace

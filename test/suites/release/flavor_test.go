@@ -37,6 +37,7 @@ var (
 
 // Every variable that is a text reaches every place in the cluster unchanged, whatever it is.
 func TestAwkwardValues(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	for _, flavor := range flavors(t, filepath.Dir(u.config)) {
 		body := string(expect.Got(os.ReadFile("../../../templates/cluster-template-" + flavor + ".yaml"))(t))
@@ -49,7 +50,7 @@ func TestAwkwardValues(t *testing.T) {
 		if len(texts) < 5 {
 			t.Fatalf("flavor %s has the texts %v, and there are more", flavor, texts)
 		}
-		step := 7 // the others have the same places
+		all, step := places(t, body), 7 // the others have the same places
 		if flavor == "windows" || flavor == "windows-vsphere" {
 			step = 1
 		}
@@ -59,7 +60,7 @@ func TestAwkwardValues(t *testing.T) {
 				values[name] = awkward[(first+i)%len(awkward)]
 			}
 			u.variables = values
-			wantValues(t, u.generate("cluster-name", "--flavor", flavor), body, values)
+			wantValues(t, places(t, u.generate("cluster-name", "--flavor", flavor)), all, values)
 		}
 	}
 }
@@ -77,9 +78,8 @@ func (u user) generate(name string, more ...string) string {
 }
 
 // wantValues compares each place of a variable in the flavor with the same place in the cluster. Of each there must be one.
-func wantValues(t *testing.T, cluster, flavor string, values map[string]string) {
+func wantValues(t *testing.T, got, want map[string]any, values map[string]string) {
 	t.Helper()
-	want, got := places(t, flavor), places(t, cluster)
 	compared := map[string]bool{}
 	for place, text := range want {
 		name, ok := variableIn(text)
@@ -162,6 +162,7 @@ func objectsIn(t *testing.T, text string) (objects []tree) {
 
 // The default flavor is windows.
 func TestDefaultFlavor(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	if u.generate("100") != u.generate("100", "--flavor", "windows") {
 		t.Error("flavor windows is another one than the default")
@@ -171,15 +172,18 @@ func TestDefaultFlavor(t *testing.T) {
 	}
 }
 
-// offline is a user with a release and without a management cluster.
+// offline is a user with a release, which all tests share, and without a management cluster.
 func offline(t *testing.T) user {
 	t.Helper()
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
-	return user{t: t, binaries: binaries, config: filepath.Join(writeRelease(t), "clusterctl.yaml"), home: t.TempDir()}
+	config := filepath.Join(shared.dir, "repository", "clusterctl.yaml")
+	shared.release.Do(func() { writeReleaseTo(t, filepath.Dir(config)) })
+	return user{t: t, binaries: binaries, config: config, home: t.TempDir()}
 }
 
 // clusterctl says 0 machines when nobody says a number. So that is 1, unless another variable says another number.
 func TestMachineCounts(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	for flavor, place := range map[string]string{
 		"windows":              "Cluster.spec.topology.workers.machineDeployments[1].replicas",
@@ -215,6 +219,7 @@ func TestMachineCounts(t *testing.T) {
 
 // The command in the README works as it is written, once the variables are set.
 func TestCommandOfTheReadme(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	readme := string(expect.Got(os.ReadFile("../../../README.md"))(t))
 	_, command, found := strings.Cut(readme, "clusterctl --config out/repository/clusterctl.yaml generate ")

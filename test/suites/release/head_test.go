@@ -110,11 +110,15 @@ func manifest(t *testing.T, text []byte) map[string]string {
 
 // The templates of a class end with a hash of their file: the class of another release has others.
 func TestNamesOfClassTemplates(t *testing.T) {
+	t.Parallel()
 	source, out := t.TempDir(), t.TempDir()
-	touch(t, "../../../config", "../../../templates", "../../../metadata.yaml")
-	expect.OK(t, os.CopyFS(source, os.DirFS("../../..")))
+	touch(t, sources...)
+	expect.OK(t, os.CopyFS(filepath.Join(source, "config"), os.DirFS("../../../config")))
+	expect.OK(t, os.CopyFS(filepath.Join(source, "templates"), os.DirFS("../../../templates")))
+	metadata := expect.Got(os.ReadFile("../../../metadata.yaml"))(t)
+	expect.OK(t, os.WriteFile(filepath.Join(source, "metadata.yaml"), metadata, 0o600))
 	release := func() map[string]bool {
-		run(t, nil, "go", "run", "../../../hack/release", "-source", source, "-version", version, "-out", out)
+		run(t, nil, program(t, "release"), "-source", source, "-version", version, "-out", out)
 		all := map[string]bool{}
 		for _, cloud := range []string{"vsphere", "azure"} {
 			file := filepath.Join(out, "infrastructure-windows", version, "clusterclass-windows-"+cloud+".yaml")

@@ -18,6 +18,8 @@ const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,
 // clusterctl installs, uses and deletes both providers in a management cluster. They have the same name and repository, but
 // deleting one leaves the other unchanged. No Pod runs.
 func TestInit(t *testing.T) {
+	needsServers(t)
+	t.Parallel()
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	u := user{t: t, binaries: binaries, home: t.TempDir()}
 	u.config = initRepository(t)

@@ -17,6 +17,8 @@ import (
 
 // What Git has needs nobody who fills in variables. The second time, the API server has nothing to write.
 func TestInstallFromGit(t *testing.T) {
+	needsServers(t)
+	t.Parallel()
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	repository := writeRelease(t)
 	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
@@ -41,6 +43,7 @@ func TestInstallFromGit(t *testing.T) {
 
 // The overlay in the page lends an identity, as the variable of the components does.
 func TestInstallFromGitWithAFlag(t *testing.T) {
+	t.Parallel()
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	folder := writeRelease(t)
 	page := string(expect.Got(os.ReadFile("../../../docs/install.md"))(t))

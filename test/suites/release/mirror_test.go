@@ -38,6 +38,7 @@ var allowed = map[string]string{
 
 // With both variables set, no image and no chart of a flavor comes from the internet.
 func TestFlavorsWithMirror(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	for _, flavor := range flavors(t, filepath.Dir(u.config)) {
 		for _, cloud := range []string{"vsphere", "azure"} {
@@ -184,6 +185,7 @@ func fileIn(t *testing.T, archive, name string) []byte {
 // Each field of a chart's own values that names a registry is set by the flavors with a mirror, so that a new release of a chart
 // cannot bring an image from elsewhere.
 func TestMirrorReachesFieldsOfCharts(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	u.variables = mirrored
 	charts := 0

@@ -25,6 +25,7 @@ const (
 // On the first machine of a control plane, kube-vip has the rights of super-admin.conf until kubeadm init is done, and on others
 // those of admin.conf.
 func TestRightsOfKubeVIP(t *testing.T) {
+	t.Parallel()
 	var plane controlplanev1.KubeadmControlPlane
 	take(t, offline(t).generate("demo", "--flavor", "windows-vsphere"), "KubeadmControlPlane/demo", &plane)
 	config := plane.Spec.KubeadmConfigSpec
@@ -67,6 +68,7 @@ func take(t *testing.T, text, name string, into any) {
 // makes of their machine template. Workers have neither: every pod of theirs could act with the identity, and without one that
 // Secret has the password of a service principal.
 func TestAzureJSON(t *testing.T) {
+	t.Parallel()
 	all := named(objectsIn(t, offline(t).generate("demo", "--flavor", "windows-azure")))
 	plane := all["KubeadmControlPlane/demo"]["spec"].(tree)
 	template := plane["machineTemplate"].(tree)["spec"].(tree)["infrastructureRef"].(tree)["name"].(string)
@@ -83,6 +85,7 @@ func TestAzureJSON(t *testing.T) {
 
 // The Azure provider's own flavors give a control plane 20 minutes. Cluster API wants the same for init and join.
 func TestPatienceInAzure(t *testing.T) {
+	t.Parallel()
 	var plane controlplanev1.KubeadmControlPlane
 	take(t, offline(t).generate("demo", "--flavor", "windows-azure"), "KubeadmControlPlane/demo", &plane)
 	for name, timeouts := range map[string]bootstrapv1.Timeouts{
@@ -96,6 +99,7 @@ func TestPatienceInAzure(t *testing.T) {
 // A VM has the disks that its template gives it: not each size has a temporary one, and cloud-init fails at a disk that is not
 // there.
 func TestFormattedDisksInAzure(t *testing.T) {
+	t.Parallel()
 	all := named(objectsIn(t, offline(t).generate("demo", "--flavor", "windows-azure")))
 	var plane controlplanev1.KubeadmControlPlane
 	take(t, offline(t).generate("demo", "--flavor", "windows-azure"), "KubeadmControlPlane/demo", &plane)

@@ -18,7 +18,8 @@ import (
 // The plugin reads what the flavor windows prints as it reads the plain flavor of the same cloud: the guests get the same plan.
 // Nothing but a cloud is missing for a check.
 func TestPluginReadsTopologies(t *testing.T) {
-	u, program := offline(t), plugin(t)
+	t.Parallel()
+	u, plugin := offline(t), program(t, "clusterctl-windows")
 	for cloud, lacks := range map[string]string{
 		"vsphere": "the files do not have the Secret default/demo with the login for vCenter",
 		"azure":   "AzureCluster default/demo has no spec.resourceGroup yet",
@@ -31,14 +32,14 @@ func TestPluginReadsTopologies(t *testing.T) {
 			{"addons"},
 			{"render", "--machine", "demo-windows-1", "-o", t.TempDir()},
 		} {
-			got, notes := asks(t, program, class, args...)
-			want, _ := asks(t, program, plain, args...)
+			got, notes := asks(t, plugin, class, args...)
+			want, _ := asks(t, plugin, plain, args...)
 			expect.Same(t, strings.Join(args, " ")+" in "+cloud, want, got)
 			if strings.Contains(notes, "kubectl get machine") || args[0] == "plan" && !strings.Contains(notes, "stands for the pool in ") {
 				t.Errorf("%v in %s: the notes are\n%s", args, cloud, notes)
 			}
 		}
-		check := exec.CommandContext(t.Context(), program, "check", cloud, "-f", "-")
+		check := exec.CommandContext(t.Context(), plugin, "check", cloud, "-f", "-")
 		check.Stdin = strings.NewReader(class)
 		said, _ := check.CombinedOutput()
 		wantIn(t, strings.Join(strings.Fields(string(said)), " "), lacks)
@@ -47,7 +48,8 @@ func TestPluginReadsTopologies(t *testing.T) {
 
 // The plugin refuses what a pool cannot have, from what a flavor prints.
 func TestPluginRefusesPools(t *testing.T) {
-	u, program := offline(t), plugin(t)
+	t.Parallel()
+	u, plugin := offline(t), program(t, "clusterctl-windows")
 	for _, c := range []struct{ variable, value, command, want string }{
 		{"POD_CIDR", "10.96.0.0/16", "plan", "10.96.0.0/12 overlaps the pods' 10.96.0.0/16; use CIDRs that do not overlap"},
 		{"POD_CIDR", "fd00::/48", "plan", "fd00::/48 is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"},
@@ -63,7 +65,7 @@ func TestPluginRefusesPools(t *testing.T) {
 			if c.variable == "" {
 				u.variables, args = nil, append(args, "--kubernetes-version", c.value)
 			}
-			command := exec.CommandContext(t.Context(), program, c.command, "-f", "-")
+			command := exec.CommandContext(t.Context(), plugin, c.command, "-f", "-")
 			if c.command == "plan" {
 				command.Args = append(command.Args, "--machine", "demo-windows-1")
 			}
@@ -74,10 +76,10 @@ func TestPluginRefusesPools(t *testing.T) {
 }
 
 // asks returns what the plugin prints about files, and its notes.
-func asks(t *testing.T, program, files string, args ...string) (printed, notes string) {
+func asks(t *testing.T, plugin, files string, args ...string) (printed, notes string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	command := exec.CommandContext(t.Context(), program, append(args, "-f", "-")...)
+	command := exec.CommandContext(t.Context(), plugin, append(args, "-f", "-")...)
 	command.Stdin, command.Stderr = strings.NewReader(files), &stderr
 	out, err := command.Output()
 	if err != nil {
@@ -91,6 +93,7 @@ var field = regexp.MustCompile(`(?m)^ {8}(\w+): (?:\|2-\n.*|.*)$`)
 
 // Each field of each variable is refused at its line if it has another type or is misspelt.
 func TestPluginRefusesVariables(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	for _, cloud := range []string{"vsphere", "azure"} {
 		u.variables = map[string]string{"WINDOWS_CLOUD": cloud}

@@ -19,6 +19,7 @@ import (
 
 // clusterctl says what is missing before there is anything to apply.
 func TestMissingVariables(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	for _, c := range []struct{ flavor, variable, value, want string }{
 		{"windows", "WINDOWS_CLOUD", "", "value for variables [WINDOWS_CLOUD] is not set"},
@@ -44,6 +45,7 @@ func TestMissingVariables(t *testing.T) {
 
 // With the cloud alone, or nothing, clusterctl names all that is missing of that cloud, and nothing of the other.
 func TestNothingSet(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	for _, cloud := range []string{"vsphere", "azure"} {
 		body := string(expect.Got(os.ReadFile("../../../templates/cluster-template-windows-" + cloud + ".yaml"))(t))
@@ -89,6 +91,7 @@ func (u user) bare(t *testing.T, flavor string, set ...string) string {
 
 // Who asks for the variables of a flavor reads each of them, and whether it must be set.
 func TestListedVariables(t *testing.T) {
+	t.Parallel()
 	u := offline(t)
 	for _, flavor := range flavors(t, filepath.Dir(u.config)) {
 		listed := string(u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--target-namespace",

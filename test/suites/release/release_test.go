@@ -50,6 +50,8 @@ var variables = map[string]string{
 
 // A release has its files, and real API servers take what clusterctl makes of them: every field, with nothing to warn of.
 func TestRelease(t *testing.T) {
+	needsServers(t)
+	t.Parallel()
 	u := offline(t)
 	repository := filepath.Dir(u.config)
 	wantFiles(t, repository)
@@ -84,11 +86,18 @@ func TestRelease(t *testing.T) {
 func writeRelease(t *testing.T) (repository string) {
 	t.Helper()
 	repository = t.TempDir()
-	touch(t, "../../../config", "../../../templates", "../../../metadata.yaml")
-	run(t, nil, "go", "run", "../../../hack/release", "-source", "../../..", "-version", version, "-image", image,
-		"-out", repository)
+	writeReleaseTo(t, repository)
 	return repository
 }
+
+func writeReleaseTo(t *testing.T, repository string) {
+	t.Helper()
+	touch(t, sources...)
+	run(t, nil, program(t, "release"), "-source", "../../..", "-version", version, "-image", image, "-out", repository)
+}
+
+// sources are what the release program reads.
+var sources = []string{"../../../config", "../../../templates", "../../../metadata.yaml"}
 
 // touch reads the files that the release program will read. Go caches a test result until a file changes that the test itself
 // has read.
@@ -146,6 +155,7 @@ var unset = []string{"REQUIRED_ON_VSPHERE", "REQUIRED_IN_AZURE", "EMPTY_BY_DEFAU
 
 // The head of each flavor explains every variable that the flavor or a command in the head has.
 func TestVariablesAreDocumented(t *testing.T) {
+	t.Parallel()
 	all := map[string]bool{}
 	for _, file := range expect.Got(filepath.Glob("../../../templates/*.yaml"))(t) {
 		head, body, _ := strings.Cut(string(expect.Got(os.ReadFile(file))(t)), "apiVersion:")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 )
 
 // user is a platform engineer with a shell, offline.
@@ -60,30 +61,63 @@ func (u user) components() []byte {
 		u.clusterctl("generate", "provider", "--bootstrap", "windows:"+version))
 }
 
-// shared is a management cluster that has the providers on both clouds, and Cluster API's add-on provider.
+// shared is a folder for what is made once for all tests: a release, and a management cluster that has the providers on both
+// clouds, and Cluster API's add-on provider. One test at a time uses that.
 var shared struct {
-	start      sync.Once
-	dir        string
-	management *servers.Management
+	dir            string
+	release, start sync.Once
+	turn           sync.Mutex
+	management     *servers.Management
 }
 
 func TestMain(m *testing.M) {
+	var err error
+	if shared.dir, err = os.MkdirTemp("", "release"); err != nil {
+		panic(err)
+	}
+	wait.AtOnce(6) // they wait more than they work
 	code := m.Run()
 	if shared.management != nil {
-		if err := errors.Join(shared.management.Stop(), os.RemoveAll(shared.dir)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+		err = shared.management.Stop()
+	}
+	if err = errors.Join(err, os.RemoveAll(shared.dir)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }
 
-// prepared is that cluster, which the first test starts that wants it.
+// programs are the release program and our plugin.
+var programs = sync.OnceValue(func() (err error) {
+	command := exec.Command("go", "build", "-o", filepath.Join(shared.dir, "release"), "../../../hack/release")
+	if said, failed := command.CombinedOutput(); failed != nil {
+		err = fmt.Errorf("build the release program: %w: %s", failed, said)
+	}
+	return errors.Join(err, servers.BuildPlugin(context.Background(), filepath.Join(shared.dir, "clusterctl-windows")))
+})
+
+// program returns the path of one of them.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	expect.OK(t, programs())
+	return filepath.Join(shared.dir, name)
+}
+
+// needsServers skips a test with -short.
+func needsServers(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs real servers")
+	}
+}
+
+// prepared is that cluster until the test ends. The first test starts it that wants it.
 func (u user) prepared(components []byte) *servers.Management {
 	u.t.Helper()
+	shared.turn.Lock()
+	u.t.Cleanup(shared.turn.Unlock)
 	shared.start.Do(func() {
-		shared.dir = expect.Got(os.MkdirTemp("", "release"))(u.t)
-		options := servers.ManagementOptions{Binaries: u.binaries, Dir: shared.dir}
+		options := servers.ManagementOptions{Binaries: u.binaries, Dir: filepath.Join(shared.dir, "management")}
 		management := expect.Got(servers.StartManagement(context.Background(), options))(u.t)
 		shared.management = management
 		expect.OK(u.t, servers.InstallCAPI(u.t.Context(), management, servers.CAPIOptions{}))

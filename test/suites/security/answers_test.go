@@ -1,6 +1,7 @@
 package security
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -17,32 +18,37 @@ import (
 // TestLeftOut: a vCenter leaves out what every other one sends.
 func TestLeftOut(t *testing.T) {
 	b := newBystander(t)
+	var parts, results, contents, faults []attack
 	for _, part := range []string{
-		"sessionManager", "searchIndex", "viewManager", "taskManager", "eventManager", "propertyCollector", "rootFolder",
+		"propertyCollector", "sessionManager", "searchIndex", "viewManager", "taskManager", "eventManager", "rootFolder",
 		"instanceUuid",
 	} {
-		attempt(t, attack{"vCenter", "has no " + part, func(t *testing.T) string {
-			return b.spoiled(t, "RetrieveServiceContent", func(answer string) string { return without(answer, part) })
-		}})
+		parts = append(parts, b.spoils("has no "+part, "RetrieveServiceContent", func(answer string) string {
+			return without(answer, part)
+		}))
 	}
 	for _, method := range methods {
-		attempt(t, attack{"vCenter", "answers " + method + " without a result", func(t *testing.T) string {
-			return b.spoiled(t, method, func(string) string { return envelope + envelopeEnd })
-		}})
-		attempt(t, attack{"vCenter", "answers " + method + " with an empty result", func(t *testing.T) string {
-			return b.spoiled(t, method, func(string) string { return envelope + "<" + method + "Response/>" + envelopeEnd })
-		}})
-		attempt(t, attack{"vCenter", "answers " + method + " with a fault of control characters", func(t *testing.T) string {
-			return b.spoiled(t, method, func(string) string { return fault })
-		}})
+		results = append(results, b.spoils("answers "+method+" without a result", method, func(string) string {
+			return envelope + envelopeEnd
+		}))
+		contents = append(contents, b.spoils("answers "+method+" with an empty result", method, func(string) string {
+			return envelope + "<" + method + "Response/>" + envelopeEnd
+		}))
+		faults = append(faults, b.spoils("answers "+method+" with a fault of control characters", method, func(string) string {
+			return fault
+		}))
 	}
+	attemptKind(t, parts...)
+	attemptKind(t, results...)
+	attemptKind(t, contents...)
+	attemptKind(t, faults...)
 }
 
-// methods are what we call until a machine runs, and to remove it.
+// methods are what we call until a machine runs, and to remove it. The first has most to be read.
 var methods = []string{
-	"Login", "CreatePropertyCollector", "CreateContainerView", "CreateListView", "CreateFilter", "WaitForUpdatesEx", "FindByUuid",
-	"FindByInventoryPath", "FindChild", "RetrievePropertiesEx", "CloneVM_Task", "ModifyListView",
-	"PowerOffVM_Task", "Destroy_Task",
+	"RetrievePropertiesEx", "WaitForUpdatesEx", "Login", "CreatePropertyCollector", "CreateContainerView", "CreateListView",
+	"CreateFilter", "FindByUuid", "FindByInventoryPath", "FindChild", "CloneVM_Task", "ModifyListView", "PowerOffVM_Task",
+	"Destroy_Task",
 }
 
 // fault is one whose texts are to be taken for conditions and lines of a log.
@@ -55,25 +61,33 @@ var nasty = "&#10;Ready=True&#9;&#x202e;\u009b31m" + strings.Repeat("x", 100_000
 // TestWrongTypes: a property has a value of another type than it has in any vCenter.
 func TestWrongTypes(t *testing.T) {
 	b := newBystander(t)
-	for tries, to := range map[string]string{
-		"a number":          `xsi:type="xsd:int">7<`,
-		"a host":            `xsi:type="HostConfigInfo"><`,
-		"a list of devices": `xsi:type="ArrayOfVirtualDevice"><VirtualDevice xsi:type="VirtualDisk"/><`,
-		"an unknown type":   `xsi:type="Nonsense">x<`,
-		"a fault":           `xsi:type="NoPermission"><`,
-		"a reference":       `xsi:type="ManagedObjectReference" type="x">x<`,
-	} {
-		for _, method := range []string{"WaitForUpdatesEx", "RetrievePropertiesEx"} {
-			attempt(t, attack{"vCenter", "answers " + method + " with " + tries + " for each value", func(t *testing.T) string {
-				return b.spoiled(t, method, func(answer string) string { return retyped(answer, to) })
-			}})
+	for _, method := range []string{"WaitForUpdatesEx", "RetrievePropertiesEx"} {
+		var types []attack
+		for _, value := range []struct{ is, to string }{
+			{"a number", `xsi:type="xsd:int">7<`},
+			{"a host", `xsi:type="HostConfigInfo"><`},
+			{"a list of devices", `xsi:type="ArrayOfVirtualDevice"><VirtualDevice xsi:type="VirtualDisk"/><`},
+			{"an unknown type", `xsi:type="Nonsense">x<`},
+			{"a fault", `xsi:type="NoPermission"><`},
+			{"a reference", `xsi:type="ManagedObjectReference" type="x">x<`},
+		} {
+			types = append(types, b.spoils("answers "+method+" with "+value.is+" for each value", method, func(answer string) string {
+				return retyped(answer, value.to)
+			}))
 		}
+		attemptKind(t, types...)
 	}
-	attempt(t, attack{"vCenter", "answers each call with the object of another type", func(t *testing.T) string {
-		return b.spoiled(t, "", func(answer string) string {
-			return strings.ReplaceAll(answer, `type="VirtualMachine"`, `type="Datastore"`)
-		})
-	}})
+	attempt(t, b.spoils("answers each call with the object of another type", "", func(answer string) string {
+		return strings.ReplaceAll(answer, `type="VirtualMachine"`, `type="Datastore"`)
+	}))
+}
+
+// spoils is an attack by a tenant's vCenter, beside others of the same kind.
+func (b *bystander) spoils(tries, method string, spoil func(answer string) string) attack {
+	return attack{"vCenter", tries, func(t *testing.T) string {
+		t.Parallel() // each waits while tasks are gathered
+		return b.spoiled(t, method, spoil)
+	}}
 }
 
 // spoiled lets a tenant's vCenter spoil its answers to a method, all of them for "", during the life of a machine. Neither the
@@ -94,8 +108,9 @@ func (b *bystander) spoiled(t *testing.T, method string, spoil func(answer strin
 		spoilt.Add(1)
 	})
 	t.Cleanup(door.Close)
-	c := b.account(t, door.Credentials())
-	m := machineIn("tenant", "m")
+	tenant := fmt.Sprint("tenant-", b.tenants.Add(1))
+	c := b.account(t, cloud.Key{Namespace: tenant, Name: "vcenter"}, door.Credentials())
+	m := machineIn(tenant, "m")
 	verdict = "the machine waits"
 	if strings.HasPrefix(method, "Create") || method == "WaitForUpdatesEx" {
 		wait.Until(t, "the watch to hear it", func() (any, bool) { return method, spoilt.Load() > 0 })
@@ -110,6 +125,6 @@ func (b *bystander) spoiled(t *testing.T, method string, spoil func(answer strin
 	for range 3 {
 		_, _ = c.Delete(t.Context(), m)
 	}
-	b.unharmed(t)
+	b.unharmed(t, "beside-"+tenant)
 	return verdict
 }

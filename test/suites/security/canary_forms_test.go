@@ -139,18 +139,18 @@ func TestCanariesAreFound(t *testing.T) {
 // The verbosity at which client-go prints Secrets cannot be set, in any way.
 func TestVerbosity(t *testing.T) {
 	t.Parallel()
-	var attacks []attack
 	dir := t.TempDir() // one for all, where the manager is built once
-	for _, flag := range []string{"--v=8", "--v=10", "--vmodule=request=8", "--vmodule=*=9"} {
-		attacks = append(attacks, attack{by: "operator", tries: "starts a manager with " + flag, try: func(t *testing.T) string {
+	starts := func(flag string) attack {
+		return attack{by: "operator", tries: "starts a manager with " + flag, try: func(t *testing.T) string {
 			printed := expect.Got(servers.Refusal(t.Context(), dir, flag))(t)
 			if !strings.Contains(printed, "prints the bodies of API requests") {
 				t.Errorf("the manager says %q", printed)
 			}
 			return "refused: it would print Secrets"
-		}})
+		}}
 	}
-	attempt(t, attacks...)
+	attemptKind(t, starts("--v=8"), starts("--v=10"))
+	attemptKind(t, starts("--vmodule=*=9"), starts("--vmodule=request=8"))
 }
 
 // Types that hold secrets do not print them, however they are printed.

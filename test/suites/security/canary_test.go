@@ -136,7 +136,7 @@ func (a *aviary) live(t *testing.T) map[string]string {
 	a.SetCredentials(t, v.Credentials())
 	a.Change(t, "wrong-password", v.Credentials())
 	azure, flags := startAzure(t)
-	a.managers = expect.Got(servers.Observe(t.Context(), a.Management, a.Name, append(flags, "--v=7")...))(t)
+	a.managers = expect.Got(servers.Observe(t.Context(), a.Management, a.Name, azureSpeed, append(flags, "--v=7")...))(t)
 	t.Cleanup(func() {
 		for _, manager := range a.managers {
 			if log := expect.Got(manager.Printed())(t); t.Failed() {

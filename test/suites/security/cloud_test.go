@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,8 @@ import (
 // bystander is a manager's accounts, and a vCenter of an honest namespace on them.
 type bystander struct {
 	*accounts.Register
-	honest *vcenter.VCenter
+	honest  *vcenter.VCenter
+	tenants atomic.Int32 // that have attacked
 }
 
 // watches are what the world's own watches run. A watch that ends begins anew, at any time.
@@ -67,17 +69,18 @@ var (
 	tenantSecret = cloud.Key{Namespace: "tenant", Name: "vcenter"}
 )
 
-// account is the one of a Secret in the namespace of the tenant who attacks.
-func (b *bystander) account(t *testing.T, credentials map[string][]byte) cloud.Cloud {
+// account is the one of a Secret of the tenant who attacks, until the test ends.
+func (b *bystander) account(t *testing.T, secret cloud.Key, credentials map[string][]byte) cloud.Cloud {
 	t.Helper()
-	return expect.Got(b.Get(vsphere.Provider{}, tenantSecret, credentials))(t)
+	t.Cleanup(func() { b.Gone(vsphere.Provider{}, secret) })
+	return expect.Got(b.Get(vsphere.Provider{}, secret, credentials))(t)
 }
 
 // unharmed makes and removes a machine of the honest namespace.
-func (b *bystander) unharmed(t *testing.T) {
+func (b *bystander) unharmed(t *testing.T, name string) {
 	t.Helper()
 	c := expect.Got(b.Get(vsphere.Provider{}, honestSecret, b.honest.Credentials()))(t)
-	m := machineIn("honest", "m")
+	m := machineIn("honest", name)
 	wait.Until(t, "the machine of another namespace to run", func() (any, bool) {
 		vm, err := c.Ensure(t.Context(), m)
 		return []any{vm, err}, err == nil && vm.State == cloud.Running

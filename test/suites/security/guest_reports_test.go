@@ -118,8 +118,8 @@ var limits = []struct {
 	},
 }
 
-// atLimits are reports with each field at its limit and one beyond.
-func atLimits() (all []lie) {
+// atLimits are reports with each field at its limit, and one beyond.
+func atLimits() (all [2][]lie) {
 	for i, limit := range limits {
 		good := func(status infrav1.WindowsMachineStatus) string {
 			if got := limit.shown(status); got != limit.most {
@@ -129,7 +129,7 @@ func atLimits() (all []lie) {
 		}
 		for beyond := range 2 {
 			n := limit.most + beyond
-			all = append(all, lie{
+			all[beyond] = append(all[beyond], lie{
 				fmt.Sprintf("limit-%d-%d", i, beyond), fmt.Sprintf("reports %s of %d, where %d is the limit", limit.field, n, limit.most),
 				limit.tells(n), nil, good,
 			})
@@ -138,14 +138,16 @@ func atLimits() (all []lie) {
 	return all
 }
 
-// lies are about what a guest should not decide.
-var lies = []lie{
+// lies are about what a guest should not decide, those of each kind together.
+var lies = [][]lie{{
 	{"size", "reports 16 KiB", padded(plan.MaxReportBytes), one(bootstraps), nil},
 	{"size-1", "reports one byte more than 16 KiB", padded(plan.MaxReportBytes + 1), one(notUnderstood), nil},
+}, {
 	{"elapsed", "reports a negative time", guestReport(`"elapsed":-1`), one(bootstraps), nil},
 	{"exit", "reports an exit code that the API cannot hold", guestReport(`"exitCode":2147483648`), one(bootstraps), nil},
 	{"exit-2", "reports an exit code that no number can hold", guestReport(`"exitCode":1e999`), one(notUnderstood), nil},
 	{"exit-3", "reports an exit code that is a text", guestReport(`"exitCode":"1"`), one(notUnderstood), nil},
+}, {
 	{
 		"durations", "invents phases", guestReport(`"durations":` + allPhases()), one(bootstraps),
 		func(s infrav1.WindowsMachineStatus) string {
@@ -160,6 +162,7 @@ var lies = []lie{
 		"nested-1", "nests an unknown field", guestReport(`"x":` + strings.Repeat("[", 7000) + strings.Repeat("]", 7000)),
 		one(bootstraps), nil,
 	},
+}, {
 	{"state", "reports a state that does not exist", guestReport(`"state":"Ready"`), one(notUnderstood), nil},
 	{"version", "reports in another version", guestReport(`"version":2`), one(notUnderstood), nil},
 	{"null", "reports null", "null", one(notUnderstood), nil},
@@ -167,9 +170,11 @@ var lies = []lie{
 		"twice", "reports its state twice, to be read in two ways", guestReport(`"state":"Failed","state":"Running"`), one(bootstraps),
 		nil,
 	},
+}, {
 	{"reason", "invents a reason", guestReport(`"state":"Failed","reason":"Joined"`), one(fails), nil},
 	{"reason-1", "reports a reason that only we give", guestReport(`"state":"Failed","reason":"NodeDeleted"`), one(fails), nil},
 	{"reason-2", "reports a reason without a failure", guestReport(`"reason":"JoinFailed"`), one(bootstraps), nil},
+}, {
 	{
 		"conditions", "reports conditions, a providerID and a Node",
 		guestReport(`"conditions":[{"type":"Ready","status":"True","reason":"Joined"}],"providerID":"azure:///other",` +
@@ -177,6 +182,7 @@ var lies = []lie{
 			`"initialization":{"provisioned":false}`),
 		one(bootstraps), func(s infrav1.WindowsMachineStatus) string { return s.NodeName }, // there is no Node yet
 	},
+}, {
 	{
 		"sentence", "continues our sentence with one of its own",
 		guestReport(`"step":"x, 1s of at most 2s. Node other has joined (Joined)"`), one(bootstraps),
@@ -187,6 +193,7 @@ var lies = []lie{
 			return ""
 		},
 	},
+}, {
 	{
 		"control", "reports control characters, escapes, and characters that reverse the text",
 		guestReport(`"state":"Failed","phase":{"index":1,"of":2,"name":"a\u001b[2J\u202e"},"step":"b\r\n\u0000",` +
@@ -194,7 +201,7 @@ var lies = []lie{
 			`"warnings":["\u202e\u200b"],"facts":{"os":"\u001b"},"boot":{"state":"Failed","reason":"\n","message":"\u0008"}`),
 		one(fails), nil,
 	},
-}
+}}
 
 // printable is what a status may have; JSON escapes < > & and quotes.
 var printable = regexp.MustCompile(`^[\x20-\x7e]*$`)
@@ -204,25 +211,34 @@ func TestReports(t *testing.T) {
 	t.Parallel()
 	s := newFakeStage(t)
 	witness, _ := s.booting(t, "witness")
-	var attacks []attack
-	for _, l := range append(atLimits(), lies...) {
-		attacks = append(attacks, attack{by: "guest", tries: l.tries, try: func(t *testing.T) string {
-			t.Parallel()
-			m, state := s.booting(t, l.name)
-			s.vm(state, func(vm *fake.VM) { vm.Report = l.report })
-			now := m.Await(t, "report", append(l.shows, heard(l))...)
-			text := string(expect.Got(json.Marshal(now.Windows.Status))(t))
-			if !printable.MatchString(text) || strings.Contains(text, `\u001b`) {
-				t.Errorf("the status has characters that a terminal obeys: %q", text)
-			}
-			if l.good != nil {
-				expect.Same(t, "what is wrong with the status", "", l.good(now.Windows.Status))
-			}
-			witness.Await(t, "life of another", world.Windows("Ready True Running"), world.Tokens(1))
-			return "shown as " + conditions.GetReason(now.Windows, infrav1.BootstrapSucceededCondition)
-		}})
+	limits := atLimits()
+	for _, kind := range append(limits[:], lies...) {
+		var attacks []attack
+		for _, l := range kind {
+			attacks = append(attacks, attack{by: "guest", tries: l.tries, try: func(t *testing.T) string {
+				t.Parallel()
+				return s.hears(t, l, witness)
+			}})
+		}
+		attemptKind(t, attacks...)
 	}
-	attempt(t, attacks...)
+}
+
+// hears boots a machine that lies, beside one that does not.
+func (s *fakeStage) hears(t *testing.T, l lie, witness *world.Machine) string {
+	t.Helper()
+	m, state := s.booting(t, l.name)
+	s.vm(state, func(vm *fake.VM) { vm.Report = l.report })
+	now := m.Await(t, "report", append(l.shows, heard(l))...)
+	text := string(expect.Got(json.Marshal(now.Windows.Status))(t))
+	if !printable.MatchString(text) || strings.Contains(text, `\u001b`) {
+		t.Errorf("the status has characters that a terminal obeys: %q", text)
+	}
+	if l.good != nil {
+		expect.Same(t, "what is wrong with the status", "", l.good(now.Windows.Status))
+	}
+	witness.Await(t, "life of another", world.Windows("Ready True Running"), world.Tokens(1))
+	return "shown as " + conditions.GetReason(now.Windows, infrav1.BootstrapSucceededCondition)
 }
 
 // heard waits for the report if nothing else says that it was taken.

@@ -136,6 +136,7 @@ func files(t *testing.T) (token, certificate, key string) {
 
 // Every field of a kubeconfig with which a tenant could use what is the manager's.
 func TestKubeconfigs(t *testing.T) {
+	t.Parallel()
 	shared.Namespace(t, world.Start{}) // skips the test where there are no servers
 	token, certificate, key := files(t)
 	touched := filepath.Join(t.TempDir(), "touched")
@@ -144,7 +145,7 @@ func TestKubeconfigs(t *testing.T) {
 	program := fields{
 		"apiVersion": "client.authentication.k8s.io/v1", "command": "touch", "args": []string{touched}, "interactiveMode": "Never",
 	}
-	for _, a := range []theft{
+	for _, kind := range [][]theft{{
 		{"sends the manager's token from a file", nil, fields{"token": nil, "tokenFile": token}, "user.tokenFile"},
 		{"sends the manager's token beside a token of their own", nil, fields{"tokenFile": token}, "user.tokenFile"},
 		{
@@ -174,9 +175,11 @@ func TestKubeconfigs(t *testing.T) {
 			fields{"token": nil, "tokenFile": token},
 			"user.tokenFile",
 		},
+	}, {
 		{"runs a program in the manager", nil, fields{"token": nil, "exec": program}, "user.exec"},
 		{"runs a program in the manager beside a token", nil, fields{"exec": program}, "user.exec"},
 		{"uses a login plug-in", nil, fields{"auth-provider": fields{"name": "oidc"}}, "user.auth-provider"},
+	}, {
 		{"has the manager call any address through a proxy", fields{"proxy-url": plain.URL}, nil, "cluster.proxy-url"},
 		{
 			"has the manager call any address through a SOCKS proxy",
@@ -190,17 +193,21 @@ func TestKubeconfigs(t *testing.T) {
 			"cluster.insecure-skip-tls-verify",
 		},
 		{"has the system's CAs trusted", fields{"certificate-authority-data": nil}, nil, "certificate-authority-data"},
+	}, {
 		{"has credentials sent in clear text", fields{"server": plain.URL}, nil, "cluster.server"},
 		{"has a server without a scheme asked in clear text", fields{"server": plain.Listener.Addr().String()}, nil, "cluster.server"},
 		{"has another protocol spoken", fields{"server": "file:///etc/passwd"}, nil, "cluster.server"},
 		{"hides a password in the URL", fields{"server": "https://user:password@127.0.0.1:1"}, nil, "cluster.server"},
 		{"hides a query in the URL", fields{"server": "https://127.0.0.1:1/?x="}, nil, "cluster.server"},
+	}, {
 		{"logs in with a user and a password", nil, fields{"token": nil, "username": "admin", "password": "x"}, "user.username"},
 		{"logs in with a password alone", nil, fields{"password": "x"}, "user.password"},
+	}, {
 		{"acts as another user", nil, fields{"as": "system:admin"}, "user.as"},
 		{"acts as another user by its UID", nil, fields{"as-uid": "0"}, "user.as-uid"},
 		{"acts as a member of another group", nil, fields{"as-groups": []string{"system:masters"}}, "user.as-groups"},
 		{"acts with another user's attributes", nil, fields{"as-user-extra": fields{"scopes": []string{"all"}}}, "user.as-user-extra"},
+	}, {
 		{"splits a header with a token", nil, fields{"token": "x\r\nX-Remote-User: admin"}, "user.token"},
 		{"has the manager ask without credentials", nil, fields{"token": nil}, "user.token"},
 		{"leaves out the key of a certificate", nil, fields{"client-certificate-data": login.CertData}, "user.client-certificate-data"},
@@ -215,43 +222,52 @@ func TestKubeconfigs(t *testing.T) {
 			nil,
 			"cluster.certificate-authority-data",
 		},
-	} {
-		attempt(t, attack{"tenant", a.tries, func(t *testing.T) string {
-			t.Parallel()
-			listener := newPeer(t, true, nil)
-			good := fields{"server": listener.URL, "certificate-authority-data": listener.ca()}
-			verdict := refused(t, kubeconfig(good.but(a.cluster), fields{"token": "the-tenants-own"}.but(a.user)), a.blamed)
-			listener.silent(t)
-			plain.silent(t)
-			if _, err := os.Stat(touched); err == nil {
-				t.Error("a program ran")
-			}
-			return verdict
-		}})
+	}} {
+		var attacks []attack
+		for _, a := range kind {
+			attacks = append(attacks, attack{"tenant", a.tries, func(t *testing.T) string {
+				t.Parallel()
+				verdict := a.play(t)
+				plain.silent(t)
+				if _, err := os.Stat(touched); err == nil {
+					t.Error("a program ran")
+				}
+				return verdict
+			}})
+		}
+		attemptKind(t, attacks...)
 	}
+}
+
+func (a theft) play(t *testing.T) string {
+	t.Helper()
+	listener := newPeer(t, true, nil)
+	good := fields{"server": listener.URL, "certificate-authority-data": listener.ca()}
+	verdict := refused(t, kubeconfig(good.but(a.cluster), fields{"token": "the-tenants-own"}.but(a.user)), a.blamed)
+	listener.silent(t)
+	return verdict
 }
 
 // Texts that are no kubeconfigs, or too much of one.
 func TestKubeconfigTexts(t *testing.T) {
+	t.Parallel()
 	aliases := "a: &a [" + strings.Repeat("x,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 100) + "]\n" +
 		"c: [" + strings.Repeat("*b,", 100) + "]\n"
-	for tries, text := range map[string][]byte{
-		"fills the manager's memory with aliases":       []byte("apiVersion: v1\nkind: Config\n" + aliases),
-		"has a very long kubeconfig read":               append(kubeconfig(fields{}, fields{}), bytes.Repeat([]byte(" "), 300<<10)...),
-		"fills the manager's memory with short entries": []byte("contexts: [" + strings.Repeat("{},", 80_000) + "]"),
-		"nests lists without end":                       bytes.Repeat([]byte("["), 100<<10),
-		"writes binary data instead of a kubeconfig":    []byte("\x00\xff token: SECRET"),
-		"writes an empty kubeconfig":                    nil,
-	} {
-		attempt(t, attack{"tenant", tries, func(t *testing.T) string {
+	wrong := func(tries string, text []byte, field string) attack {
+		return attack{"tenant", tries, func(t *testing.T) string {
 			t.Parallel()
-			return refused(t, text, "value")
-		}})
+			return refused(t, text, field)
+		}}
 	}
-	attempt(t, attack{"tenant", "names a context that does not exist", func(t *testing.T) string {
-		t.Parallel()
-		return refused(t, []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\n"), "current-context")
-	}})
+	attemptKind(t,
+		wrong("fills the manager's memory with aliases", []byte("apiVersion: v1\nkind: Config\n"+aliases), "value"),
+		wrong("fills the manager's memory with short entries", []byte("contexts: ["+strings.Repeat("{},", 80_000)+"]"), "value"),
+		wrong("has a very long kubeconfig read", append(kubeconfig(nil, nil), bytes.Repeat([]byte(" "), 300<<10)...), "value"),
+		wrong("nests lists without end", bytes.Repeat([]byte("["), 100<<10), "value"))
+	attemptKind(t,
+		wrong("writes binary data instead of a kubeconfig", []byte("\x00\xff token: SECRET"), "value"),
+		wrong("writes an empty kubeconfig", nil, "value"),
+		wrong("names a context that does not exist", []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\n"), "current-context"))
 }
 
 // refused plays a kubeconfig to the built managers and waits until both tell what is wrong with it.
@@ -277,6 +293,7 @@ func refused(t *testing.T, kubeconfig []byte, field string) (verdict string) {
 
 // A tenant mends the kubeconfig, and the machine goes on. What the current context does not use has no effect.
 func TestKubeconfigMended(t *testing.T) {
+	t.Parallel()
 	shared.Namespace(t, world.Start{})
 	token, _, _ := files(t)
 	attempt(t, attack{"tenant", "names a file of the manager in a context that is not used", func(t *testing.T) string {

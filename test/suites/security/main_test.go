@@ -23,7 +23,11 @@ func (t told) Run() int {
 	if code != 0 || !wholeRun() {
 		return code
 	}
-	if err := verdicts.check(); err != nil {
+	least := leastOfKinds
+	if *everyAttack {
+		least = leastAttacks
+	}
+	if err := verdicts.check(least); err != nil {
 		fmt.Println(err)
 		return 1
 	}

@@ -42,17 +42,26 @@ func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	victim := newVictim(t)
 	a := newAttacker(t, victim)
-	for _, path := range slices.Sorted(maps.Keys(ofConfigs)) {
-		attempt(t, a.config(path))
-	}
-	const adapter = "vsphere.networkInterfaces[].addressesFromPools[]"
-	attempt(t, a.machine("identityRef", ofMachines["identityRef"], "Ready False CredentialsMissing"),
-		a.machine("identityRef.azure", azureMachine, "Ready False CredentialsMissing"),
-		a.machine(adapter, ofMachines[adapter], "Ready False WaitingForIPAddress"))
-	attempt(t, a.ofClusterAPI()...)
-	attempt(t, a.owners(t)...)
-	attempt(t, a.copiedTemplate(), a.claim(),
-		lacks(victim, "-ca", "WaitingForClusterCA"), lacks(victim, "-kubeconfig", "WaitingForLinuxNode"))
+	t.Run("in", func(t *testing.T) {
+		for _, end := range []string{".secret", ".configMap", ".credentialsRef"} {
+			var attacks []attack
+			for _, path := range slices.Sorted(maps.Keys(ofConfigs)) {
+				if strings.HasSuffix(path, end) {
+					attacks = append(attacks, a.config(path))
+				}
+			}
+			attemptKind(t, together(attacks...)...)
+		}
+		const adapter = "vsphere.networkInterfaces[].addressesFromPools[]"
+		attemptKind(t, together(a.machine("identityRef", ofMachines["identityRef"], "Ready False CredentialsMissing"),
+			a.machine("identityRef.azure", azureMachine, "Ready False CredentialsMissing"))...)
+		attempt(t, together(a.machine(adapter, ofMachines[adapter], "Ready False WaitingForIPAddress"))...)
+		attempt(t, together(a.ofClusterAPI()...)...)
+		attempt(t, together(a.owners(t)...)...)
+		attempt(t, together(a.copiedTemplate(), a.claim())...)
+		attemptKind(t, together(
+			lacks(victim, "-ca", "WaitingForClusterCA"), lacks(victim, "-kubeconfig", "WaitingForLinuxNode"))...)
+	})
 	a.gainedNothing(t)
 }
 

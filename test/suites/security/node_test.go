@@ -149,6 +149,7 @@ func (n *node) own(folder string, files ...string) {
 
 // TestNode plays a user of a node against its bootstrap, which runs as SYSTEM.
 func TestNode(t *testing.T) {
+	t.Parallel()
 	attempt(t,
 		attack{"node user", "makes our folder before us and swaps the scripts that SYSTEM runs", func(t *testing.T) string {
 			n := newNode(t)

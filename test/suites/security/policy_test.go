@@ -31,6 +31,7 @@ func TestPolicies(t *testing.T) {
 	t.Parallel()
 	b, i := newThief(t, servers.Bootstrap), newThief(t, servers.Infrastructure)
 	t.Run("of the bootstrap manager", func(t *testing.T) {
+		t.Parallel()
 		b.createSecrets(t)
 		b.updateSecrets(t)
 		b.updateConfigs(t)
@@ -40,6 +41,7 @@ func TestPolicies(t *testing.T) {
 		b.leaveItsRole(t)
 	})
 	t.Run("of the infrastructure manager", func(t *testing.T) {
+		t.Parallel()
 		i.updateMachines(t)
 		i.createClaims(t)
 		i.updateAddresses(t)

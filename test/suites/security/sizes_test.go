@@ -150,6 +150,7 @@ func escaped(t *testing.T) string {
 
 // TestSizesInCaches: a user who may write objects wants the managers to keep their contents, until they have no memory left.
 func TestSizesInCaches(t *testing.T) {
+	t.Parallel()
 	attempt(t,
 		attack{"tenant", "hides a large annotation under a domain that looks like ours or Cluster API's", drops},
 		attack{"tenant", "fills a cache with characters that JSON writes in six bytes", escaped},
@@ -167,7 +168,7 @@ func TestSizesInCaches(t *testing.T) {
 
 // starts has a cache begin beside an API server with configs of a mebibyte.
 func starts(t *testing.T, streams bool) string {
-	const objects = 100
+	const objects = 3 * caches.PageOfLarge
 	var largest atomic.Int64
 	server := newPeer(t, true, library(objects, streams, &largest))
 	scheme := apiruntime.NewScheme()

@@ -137,7 +137,7 @@ func crowdOut(in string) func(*testing.T) string {
 // TestTurnsOfIdentities: a tenant who names many identities wants other tenants to wait for theirs.
 func TestTurnsOfIdentities(t *testing.T) {
 	t.Parallel()
-	attempt(t,
+	attemptKind(t,
 		attack{"tenant", "names a thousand identities of their own, and ten new ones each second", crowdOut("evil")},
 		attack{
 			"tenant", "names a thousand identities in the namespace in which those of all tenants are, and ten new ones each second",

@@ -120,6 +120,7 @@ func (e *estate) leaks() string {
 
 // What stays in a VM.
 func TestUserData(t *testing.T) {
+	t.Parallel()
 	attempt(t,
 		attack{"guest", "reads the user data through guestinfo from a pod, after its node has joined", podReadsGuestinfo},
 		attack{"guest", "writes user data back, so that the manager edits its VM again and again", guestWritesUserData},

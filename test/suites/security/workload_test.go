@@ -89,7 +89,8 @@ func raw(text string) http.HandlerFunc {
 	}
 }
 
-func falseAnswers(inside *peer) []falseAnswer {
+// falseAnswers has those of each kind together.
+func falseAnswers(inside *peer) [][]falseAnswer {
 	status := func(code int, reason string) string {
 		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"no"}`, code, reason)
 	}
@@ -99,10 +100,11 @@ func falseAnswers(inside *peer) []falseAnswer {
 		odd  = "answers with JSON that is not that of an API server"
 		sent = "answers with a redirect, which is not followed"
 	)
-	return []falseAnswer{
+	return [][]falseAnswer{{
 		{"has its token sent to another host", answers(http.StatusFound, "", "Location", inside.URL), sent},
 		{"has its token sent on with a method that stays", answers(http.StatusTemporaryRedirect, "", "Location", inside.URL), sent},
 		{"has its token sent on for good", answers(http.StatusPermanentRedirect, "", "Location", inside.URL), sent},
+	}, {
 		{
 			"fills memory with what is packed", answers(http.StatusOK, zipped(), "Content-Encoding", "gzip"),
 			"in an encoding that was not requested",
@@ -112,6 +114,7 @@ func falseAnswers(inside *peer) []falseAnswer {
 		{"fills memory with Nodes of two characters", answers(http.StatusOK, nodeList(strings.Repeat("{},", 29_000)+"{}")), odd},
 		{"fills memory with Nodes that are null", answers(http.StatusOK, nodeList(strings.Repeat("null,", 35_000)+"null")), odd},
 		{"fills memory with one list of names", answers(http.StatusOK, `{"items":[`+strings.Repeat(`0,`, 900_000)+`0]}`), odd},
+	}, {
 		{
 			"sends more Nodes than were requested", answers(http.StatusOK, nodeList(strings.Repeat(oneNode+",", 20)+oneNode)),
 			"more Nodes than were requested",
@@ -120,6 +123,7 @@ func falseAnswers(inside *peer) []falseAnswer {
 			"has more Nodes than can be read", answers(http.StatusOK, nodeList(oneNode)),
 			"has no Ready Node among its first 5 with the label",
 		},
+	}, {
 		{"nests lists without end", answers(http.StatusOK, strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)), odd},
 		{"sends half an answer", answers(http.StatusOK, nodeList(oneNode)[:100]), odd},
 		{"sends nothing", answers(http.StatusOK, ""), odd},
@@ -128,17 +132,20 @@ func falseAnswers(inside *peer) []falseAnswer {
 			"sends an answer in another encoding of Kubernetes",
 			answers(http.StatusOK, "k8s\x00", "Content-Type", "application/vnd.kubernetes.protobuf"), "something that is not JSON",
 		},
+	}, {
 		{
 			"sends a huge refusal", answers(http.StatusForbidden, `{"message":"`+strings.Repeat("x", 1<<20)+`"}`),
 			"answers with more than 16 KiB",
 		},
 		{"sends huge headers", answers(http.StatusOK, "{}", "X-Long", strings.Repeat("x", 1<<20)), away},
 		{"sends hints without end", raw("HTTP/1.1 103 Early Hints\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), away},
+	}, {
 		{"speaks no HTTP", raw("SSH-2.0-x\r\n"), away},
 		{"closes each connection", raw(""), away},
 		{"never answers", hang(""), away},
 		{"stops in the middle of an answer", hang(`{"items":[`), away},
 		{"is a load balancer without servers", answers(http.StatusServiceUnavailable, "<html>", "Content-Type", "text/html"), away},
+	}, {
 		{
 			"has the manager wait for a day",
 			answers(http.StatusTooManyRequests, status(429, "TooManyRequests"), "Retry-After", "86400"), "no",
@@ -149,23 +156,29 @@ func falseAnswers(inside *peer) []falseAnswer {
 				`"message":"`+strings.Repeat(`\n  Ready True Running: \u001b[2J`, 400)+`"}`),
 			"InternalError: read Nodes of Cluster linux-first:",
 		},
+	}, {
 		{"sends something else than Nodes", answers(http.StatusOK, `{"kind":"Secret","apiVersion":"v1","data":{"a":"Yg=="}}`), ""},
 		{"does not accept its own token", answers(http.StatusUnauthorized, status(401, "Unauthorized")), "must be renewed"},
-	}
+	}}
 }
 
 // What a workload cluster's API server can do to the manager that asks it. In the end another tenant's machine, which the same
 // two managers look after, gets its user data.
 func TestWorkloadClusters(t *testing.T) {
+	t.Parallel()
 	shared.Namespace(t, world.Start{})
 	inside := newPeer(t, false, nil)
 	idle := newPeer(t, true, nil)
 	t.Run("hostile", func(t *testing.T) {
-		for _, a := range falseAnswers(inside) {
-			attempt(t, attack{"workload cluster", a.tries, func(t *testing.T) string {
-				t.Parallel()
-				return lied(t, a)
-			}})
+		for _, kind := range falseAnswers(inside) {
+			var attacks []attack
+			for _, a := range kind {
+				attacks = append(attacks, attack{"workload cluster", a.tries, func(t *testing.T) string {
+					t.Parallel()
+					return lied(t, a)
+				}})
+			}
+			attemptKind(t, attacks...)
 		}
 		attempt(t, attack{"workload cluster", "is asked although it has no machine of ours", func(t *testing.T) string {
 			t.Parallel()
