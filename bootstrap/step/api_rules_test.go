@@ -15,7 +15,7 @@ func TestTheAPIKnowsTheSameNames(t *testing.T) {
 	reserved := slices.Concat(joinPlaces, programPlaces, otherNames)
 	apirules.Check(t, "../../config/crd/bases", map[string]string{
 		"paths": apirules.Matches(PlainPath), "names": apirules.Matches(goodName),
-		"devices":                "!" + apirules.Matches(plan.DeviceName),
+		"devices":         "!" + apirules.Matches(plan.DeviceName),
 		"reserved places": below(reserved), "folders of reserved places": above(reserved),
 	})
 }
