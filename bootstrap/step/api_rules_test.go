@@ -12,11 +12,11 @@ import (
 )
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {
-	reserved := slices.Concat(joinPlaces, programPlaces, otherNames)
 	apirules.Check(t, "../../config/crd/bases", map[string]string{
 		"paths": apirules.Matches(PlainPath), "names": apirules.Matches(goodName),
-		"devices":         "!" + apirules.Matches(plan.DeviceName),
-		"reserved places": below(reserved), "folders of reserved places": above(reserved),
+		"devices":            "!" + apirules.Matches(plan.DeviceName),
+		"places of the join": below(joinPlaces), "places of the programs, and links": below(slices.Concat(programPlaces, otherNames)),
+		"folders of reserved places": above(slices.Concat(joinPlaces, programPlaces, otherNames)),
 	})
 }
 

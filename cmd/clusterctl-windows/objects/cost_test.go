@@ -32,7 +32,7 @@ func TestCostOfRules(t *testing.T) {
 	}{
 		"files": {map[string]any{"custom": map[string]any{"files": list(64, func(i int) map[string]any {
 			return map[string]any{"path": fmt.Sprintf(`C:\Program Files\Example\Configuration\Part-%d.conf`, i), "contentFrom": secret(i)}
-		})}}, 140_000},
+		})}}, 145_000},
 		"scripts": {map[string]any{"custom": map[string]any{"preJoin": scripts, "postJoin": scripts, "everyBoot": scripts}}, 3000},
 		"users": {map[string]any{"windows": map[string]any{"users": list(32, func(i int) map[string]any {
 			return map[string]any{"name": fmt.Sprintf("user-%d", i)}
