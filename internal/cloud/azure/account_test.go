@@ -61,7 +61,7 @@ func TestRefusedRemovalIsTold(t *testing.T) {
 	})
 	expect.Got(a.Delete(t.Context(), m))(t)
 	s.live(a, 2*time.Minute)
-	s.sweepNow(a)
+	s.sweepAt(a, time.Time{})
 	for range 60 {
 		s.live(a, 30*time.Second)
 		if _, err := a.Delete(t.Context(), m); errors.Is(err, cloud.ErrNotFound) {
