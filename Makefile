@@ -97,6 +97,10 @@ entered: ## Count the lines that one create enters, five times for each cloud
 lines: ## Count the lines of the rooms that keep what is for Linux off Windows; AT=COMMIT counts those of a commit as well
 	@go test -vet=off -count=1 -run '^TestLinesKeptOnLinux$$' -v ./test/repo -args -lines.at=$(AT) | sed 's/^ *lines_test.go:[0-9]*: //'
 
+.PHONY: house
+house: ## Count the lines that are gone since AT=COMMIT, and the arrows between the files of each cloud, then and now
+	@go test -vet=off -count=1 -run '^TestHouse$$' -v ./test/repo -args -house.at=$(AT) | sed 's/^ *house_test.go:[0-9]*: //'
+
 .PHONY: wrong-pools
 wrong-pools: servers ## Print what the plugin says of pools that people write wrongly, and of topologies, beside what a cluster says
 	@go test -vet=off -count=1 -run '^TestWrongPools$$' -v ./test/suites/wrongpools | sed 's/^ *wrongpools_test.go:[0-9]*: //'

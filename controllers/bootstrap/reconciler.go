@@ -82,6 +82,7 @@ type Reconciler struct {
 
 	secrets secretCache
 	gaps    gaps
+	owned   arrivals
 	pace    tenants.Pace // of reads of sources
 }
 
@@ -142,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if f.released || phase.Untold(end) {
 		return phase.Result(ctx, end)
 	}
-	if rest := owner.Expected(f.config, r.Now()); rest > 0 && expected[phase.Of(end).Reason] {
+	if rest := r.expected(f, phase.Of(end).Reason); rest > 0 {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
 	report(f, end)
@@ -157,8 +158,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return result, err
 }
 
-// expected are what a new config waits for that is about to come: to say so would be one more write for each machine.
-var expected = map[string]bool{bootstrapv1.WaitingForOwnerReason: true, bootstrapv1.WaitingForMachineIdentityReason: true}
+// expected is how much longer the status does not report what a config waits for, because it is about to come: that would be one
+// write more for each machine, and Cluster API would look at its Machine once more.
+func (r *Reconciler) expected(f *facts, reason string) time.Duration {
+	rest := owner.Expected(f.config, r.Now())
+	switch {
+	case reason == bootstrapv1.WaitingForOwnerReason:
+		return rest
+	case reason != bootstrapv1.WaitingForMachineIdentityReason:
+		return 0
+	case conditions.GetReason(f.config, bootstrapv1.ReadyCondition) != bootstrapv1.WaitingForOwnerReason:
+		return rest
+	}
+	return max(rest, r.owned.rest(f.config.UID, r.Now())) // Cluster API gives the WindowsMachine its owner next
+}
 
 // facts is what is known of one config during one reconcile.
 type facts struct {
@@ -259,7 +272,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return phase.Stall(bootstrapv1.ObjectTooLargeReason, caches.TooLarge, f.large)
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, checkCluster, ready, r.linuxFirst, r.inPlace),
-			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, r.validate),
+			r.findSecret, phase.Unless(settled, r.awaitSources, r.readClusterCA, r.readSources, r.validate),
 			r.reach, phase.Unless(settled, compareFlannel, findWrongKubeProxy, findBlock, r.awaitNodeRights),
 			phase.Unless(settled, r.openReports, r.hold, r.issueToken, r.makeReport, r.store),
 			r.keepToken)

@@ -17,9 +17,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
-// readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to: each once, and no more of
-// them as soon as they have more than user data can carry. Where one is missing, only that is read until it is there.
-func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
+// awaitSources waits until the sources of a config may be read. What the config needs besides is not read before. Where a source
+// is missing, only that is read until it is there.
+func (r *Reconciler) awaitSources(ctx context.Context, f *facts) error {
 	if gap := r.gaps.find(f.config); gap.source.Name != "" {
 		if rest := gap.due.Sub(r.Now()); rest > 0 {
 			return lacks(gap.source, rest)
@@ -28,12 +28,18 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 			return err
 		}
 	}
-	sources := bootstrap.Sources(f.config.Spec)
-	if rest := r.pace.Rest(tenants.Sources, f.config, len(sources), r.Now()); rest > 0 {
+	rest := r.pace.Rest(tenants.Sources, f.config, len(bootstrap.Sources(f.config.Spec)), r.Now())
+	if rest > 0 {
 		return phase.WaitFor(rest, bootstrapv1.WaitingForSourcesReason, "the configs of the namespace refer to more Secrets and "+
 			"ConfigMaps than are read at once; those of this one are read in its turn")
 	}
-	if err := r.readEach(ctx, f, sources...); err != nil {
+	return nil
+}
+
+// readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to: each once, and no more of
+// them as soon as they have more than user data can carry.
+func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
+	if err := r.readEach(ctx, f, bootstrap.Sources(f.config.Spec)...); err != nil {
 		return err
 	}
 	r.gaps.forget(f.config.UID)

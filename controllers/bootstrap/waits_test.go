@@ -21,15 +21,35 @@ func TestWhatANewConfigWaitsFor(t *testing.T) {
 		r := newRoom(t, take, func(r *room) { r.config.CreationTimestamp = metav1.NewTime(roomStart.Add(-2 * time.Second)) })
 		result, err := r.look(t)
 		expect.OK(t, err)
-		expect.Same(t, name+": the next look", 3*time.Second, result.RequeueAfter)
+		expect.Same(t, name+": the next look", 28*time.Second, result.RequeueAfter)
 		expect.Same(t, name+": conditions", 0, len(r.now(t).Status.Conditions))
-		r.clock = roomStart.Add(3 * time.Second)
+		r.clock = roomStart.Add(28 * time.Second)
 		_, err = r.look(t)
 		expect.OK(t, err)
 		if ready := conditions.Get(r.now(t), bootstrapv1.ReadyCondition); ready == nil {
-			t.Errorf("%s: nothing is told after 5 s", name)
+			t.Errorf("%s: nothing is told after 30 s", name)
 		}
 	}
+}
+
+// TestOwnedLate: a config whose owner took longer has its status written once, when its machine has an identity; and after a
+// moment if that does not come.
+func TestOwnedLate(t *testing.T) {
+	r := newRoom(t, func(r *room) { r.config.OwnerReferences, r.windows.Spec.ProviderID = nil, "" })
+	reason := func() string {
+		_, err := r.look(t)
+		expect.OK(t, err)
+		return conditions.GetReason(r.now(t), bootstrapv1.ReadyCondition)
+	}
+	expect.Same(t, "without an owner", bootstrapv1.WaitingForOwnerReason, reason())
+	roomChange(t, r, r.management, r.config, func(c *bootstrapv1.WindowsBootstrapConfig) {
+		c.OwnerReferences = r.windows.OwnerReferences
+	})
+	expect.Same(t, "with one", bootstrapv1.WaitingForOwnerReason, reason())
+	r.clock = r.clock.Add(arrival - time.Second)
+	expect.Same(t, "a moment later", bootstrapv1.WaitingForOwnerReason, reason())
+	r.clock = r.clock.Add(time.Second)
+	expect.Same(t, "after that", bootstrapv1.WaitingForMachineIdentityReason, reason())
 }
 
 // What needs more than a moment is told of a new config, too.

@@ -39,8 +39,10 @@ type Client[T client.Object] struct {
 
 // write is the last one to an object.
 type write struct {
-	version string // empty while it is under way
+	version string // empty while it is under way, and after a conflict
 	begun   time.Time
+	// outdated is the version that met a conflict: the API server has a newer one.
+	outdated string
 }
 
 // New makes a Client of another one. There must be one for all who write objects of this kind.
@@ -62,18 +64,21 @@ func (c *Client[T]) Get(ctx context.Context, key client.ObjectKey, o client.Obje
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return apierrors.NewConflict(schema.GroupResource{}, key.Name, errors.New("the cache does not have our last write yet"))
+			return apierrors.NewConflict(schema.GroupResource{}, key.Name, errors.New("the cache does not have the last write yet"))
 		}
 	}
 }
 
-// isNewer reports whether something newer than what the cache has was written.
+// isNewer reports whether something newer than what the cache has was written, by us or by whom we met a conflict with.
 func (c *Client[T]) isNewer(key client.ObjectKey, o client.Object) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.written[key]
 	if w == nil || time.Since(w.begun) > memory {
 		return false
+	}
+	if w.outdated != "" && w.outdated == o.GetResourceVersion() {
+		return true
 	}
 	order, _ := resourceversion.CompareResourceVersion(o.GetResourceVersion(), w.version) // 0 if one is not known
 	return order < 0
@@ -86,7 +91,7 @@ func (c *Client[T]) Own(old, now client.Object) bool {
 	defer c.mu.Unlock()
 	w := c.written[client.ObjectKeyFromObject(now)]
 	switch {
-	case w == nil || old.GetResourceVersion() == now.GetResourceVersion():
+	case w == nil || w.outdated != "" || old.GetResourceVersion() == now.GetResourceVersion():
 		return false
 	case w.version != "":
 		return w.version == now.GetResourceVersion()
@@ -125,22 +130,25 @@ func (s statusWriter[T]) Patch(
 }
 
 // note notes that a write begins, and what came of it.
-func (c *Client[T]) note(o client.Object, write func() error) error {
+func (c *Client[T]) note(o client.Object, send func() error) error {
 	if _, ok := o.(T); !ok {
-		return write()
+		return send()
 	}
-	key := client.ObjectKeyFromObject(o)
-	c.set(key, "")
-	err := write()
-	if err != nil {
+	key, version := client.ObjectKeyFromObject(o), o.GetResourceVersion()
+	c.set(key, write{})
+	err := send()
+	switch {
+	case apierrors.IsConflict(err):
+		c.set(key, write{outdated: version})
+	case err != nil:
 		c.forget(key)
-		return err
+	default:
+		c.set(key, write{version: o.GetResourceVersion()})
 	}
-	c.set(key, o.GetResourceVersion())
-	return nil
+	return err
 }
 
-func (c *Client[T]) set(key client.ObjectKey, version string) {
+func (c *Client[T]) set(key client.ObjectKey, w write) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -148,7 +156,8 @@ func (c *Client[T]) set(key client.ObjectKey, version string) {
 		maps.DeleteFunc(c.written, func(_ client.ObjectKey, w *write) bool { return now.Sub(w.begun) > memory })
 		c.swept = now
 	}
-	c.written[key] = &write{version: version, begun: now}
+	w.begun = now
+	c.written[key] = &w
 }
 
 func (c *Client[T]) forget(key client.ObjectKey) {

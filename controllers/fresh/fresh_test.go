@@ -127,15 +127,37 @@ func TestGetOfGone(t *testing.T) {
 	})
 }
 
+// TestConflict waits until the cache has what was written instead: what it shows until then would meet the same conflict.
+func TestConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, c := newLate(t, 0)
+		before, now, err := label(t, c, "us")
+		expect.OK(t, err)
+		l.fails = apierrors.NewConflict(schema.GroupResource{}, key.Name, errors.New("modified"))
+		err = c.Patch(t.Context(), now.DeepCopy(), client.MergeFrom(before))
+		expect.Same(t, "conflict", true, apierrors.IsConflict(err))
+		expect.Same(t, "no write is our own", false, c.Own(before, now))
+		begun := time.Now()
+		err = c.Get(t.Context(), key, &corev1.Node{})
+		expect.Same(t, "conflict while the cache has the same", true, apierrors.IsConflict(err))
+		expect.Same(t, "wait", time.Second, time.Since(begun))
+		l.fails = nil
+		_, _, err = label(t, c.Client, "others")
+		expect.OK(t, err)
+		begun = time.Now()
+		expect.OK(t, c.Get(t.Context(), key, &corev1.Node{}))
+		expect.Same(t, "wait for what the cache has", time.Duration(0), time.Since(begun))
+	})
+}
+
 // TestRefusedPatch tells of a write that failed, and waits for nothing after it.
 func TestRefusedPatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, c := newLate(t, time.Hour)
 		before, now, err := label(t, c, "us")
 		expect.OK(t, err)
-		l.fails = apierrors.NewConflict(schema.GroupResource{}, key.Name, errors.New("modified"))
-		err = c.Patch(t.Context(), now.DeepCopy(), client.MergeFrom(before))
-		expect.Same(t, "conflict", true, apierrors.IsConflict(err))
+		l.fails = errors.New("refused")
+		expect.Says(t, "refused", c.Patch(t.Context(), now.DeepCopy(), client.MergeFrom(before)), "refused")
 		expect.Same(t, "the write before it is our own", false, c.Own(before, now))
 		expect.OK(t, c.Get(t.Context(), key, &corev1.Node{}))
 	})

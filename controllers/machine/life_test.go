@@ -155,7 +155,7 @@ func TestLifeWaits(t *testing.T) {
 		says    string
 	}{
 		"no owner":                {[]change{orphan}, "False WaitingForOwner", 0, infrav1.PhasePending, "no Machine owns"},
-		"no owner, yet":           {[]change{orphan, fresh}, "", 4 * time.Second, "", ""},
+		"no owner, yet":           {[]change{orphan, fresh}, "", 29 * time.Second, "", ""},
 		"new":                     {[]change{fresh}, "False Provisioning", time.Minute, infrav1.PhaseProvisioning, ""},
 		"paused":                  {[]change{pause}, "Unknown Paused", 0, "", "was paused"},
 		"paused, deleted":         {[]change{pause, going, held}, "Unknown Paused", 0, infrav1.PhaseDeleting, "was paused"},

@@ -120,8 +120,9 @@ func Has(machine *clusterv1.Machine, o client.Object) bool {
 	})
 }
 
-// patience is how long Cluster API may take to set the owner of a new object, which it does in a moment.
-const patience = 5 * time.Second
+// patience is how long Cluster API may take to set the owner of a new object. It does so in a moment, unless somebody makes a
+// thousand machines at once.
+const patience = 30 * time.Second
 
 // Expected is how much longer what comes at once with a new object, such as its owner, may be missing before the status reports
 // it: each change is a write, for every machine that is made. It is 0 by a clock that is so far behind that nothing was made yet.

@@ -104,8 +104,8 @@ func TestExpected(t *testing.T) {
 	created := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)}}
 	rests := map[time.Duration]time.Duration{
-		0: 5 * time.Second, 5 * time.Second: 0, time.Minute: -55 * time.Second,
-		-5 * time.Second: 10 * time.Second, -6 * time.Second: 0, -time.Hour: 0, // our clock is behind
+		0: 30 * time.Second, 30 * time.Second: 0, time.Minute: -30 * time.Second,
+		-30 * time.Second: time.Minute, -31 * time.Second: 0, -time.Hour: 0, // our clock is behind
 	}
 	for after, want := range rests {
 		if got := owner.Expected(machine, created.Add(after)); got != want {

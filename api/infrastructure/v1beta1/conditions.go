@@ -44,7 +44,7 @@ const (
 
 // Reasons while a machine waits for others.
 const (
-	// WaitingForOwnerReason: the object has no Machine from Cluster API, 5 seconds after its creation.
+	// WaitingForOwnerReason: the object has no Machine from Cluster API, 30 seconds after its creation.
 	// Cause: the object was made by hand, or the Cluster is gone.
 	// Run: `kubectl get machines -l cluster.x-k8s.io/cluster-name=CLUSTER`
 	WaitingForOwnerReason = "WaitingForOwner"
