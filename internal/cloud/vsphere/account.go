@@ -107,7 +107,7 @@ func (a *account) inTurn(ctx context.Context, m cloud.Machine, want next.Goal) (
 	if err := a.session.Verify(m.Server); err != nil {
 		return cloud.VM{}, err
 	}
-	ctx, leave := a.session.Visit(session.Expect(ctx, m.Server))
+	ctx, leave := a.session.Visit(ctx)
 	defer leave()
 	vm, err := a.pursue(ctx, m, want)
 	return vm, a.waiting.note(m.Key, err)
@@ -119,6 +119,9 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	named := logr.NewContext(ctx, logr.FromContextOrDiscard(ctx).WithValues("providerID", m.ProviderID))
 	defer func() { err = a.session.Explain(named, fmt.Sprint(m.ID()), vm.State == cloud.Running, err) }()
 	server, err := a.session.Server(ctx)
+	if err == nil {
+		err = a.session.Verify(m.Server) // because the first login may have found another vCenter
+	}
 	if err != nil {
 		return cloud.VM{}, err
 	}

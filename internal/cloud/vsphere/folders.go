@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -17,7 +18,7 @@ var errMoreFolders = errors.New("a machine has named another folder")
 // folders holds the folders that specs have named.
 type folders struct {
 	mu    sync.Mutex
-	named map[[2]string]infrav1.VSphereVM
+	named []infrav1.VSphereVM
 	added chan struct{} // closed when the next one is added
 }
 
@@ -28,14 +29,11 @@ func (f *folders) note(spec *infrav1.VSphereVM) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := [2]string{spec.Datacenter, spec.Folder}
-	if _, ok := f.named[key]; ok || len(f.named) >= maxFolders {
+	isIt := func(n infrav1.VSphereVM) bool { return n.Datacenter == spec.Datacenter && n.Folder == spec.Folder }
+	if len(f.named) >= maxFolders || slices.ContainsFunc(f.named, isIt) {
 		return
 	}
-	if f.named == nil {
-		f.named = map[[2]string]infrav1.VSphereVM{}
-	}
-	f.named[key] = infrav1.VSphereVM{Datacenter: spec.Datacenter, Folder: spec.Folder}
+	f.named = append(f.named, infrav1.VSphereVM{Datacenter: spec.Datacenter, Folder: spec.Folder})
 	if f.added != nil {
 		close(f.added)
 		f.added = nil
@@ -46,11 +44,8 @@ func (f *folders) note(spec *infrav1.VSphereVM) {
 func (f *folders) list() (specs []infrav1.VSphereVM, added <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, spec := range f.named {
-		specs = append(specs, spec)
-	}
 	if f.added == nil {
 		f.added = make(chan struct{})
 	}
-	return specs, f.added
+	return slices.Clone(f.named), f.added
 }

@@ -153,16 +153,6 @@ func TestInspectNoWayIn(t *testing.T) {
 	}
 }
 
-// TestInspectForm: credentials without the right form are told before anything is sent.
-func TestInspectForm(t *testing.T) {
-	t.Parallel()
-	v := newStage(t)
-	credentials := v.Credentials()
-	delete(credentials, "password")
-	_, err := Inspect(t.Context(), credentials, *v.spec().VSphere, 1, nil)
-	expect.Says(t, "Inspect", err, `no key "password"`)
-}
-
 func TestInspectPlaces(t *testing.T) {
 	t.Parallel()
 	v := &stage{vcenter.New(t, vcenter.NSX).Owner(t), t}

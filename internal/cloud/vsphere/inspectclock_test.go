@@ -7,10 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vmware/govmomi/vim25/types"
-
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -64,7 +61,6 @@ func TestInspectClock(t *testing.T) {
 				times = times[1:]
 				return next
 			},
-			Changes: func(places.Placement) []types.BaseVirtualDeviceConfigSpec { return nil },
 		})
 		v.Must(s.Close(t.Context()))
 		for _, f := range found {

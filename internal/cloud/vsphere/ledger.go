@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -153,15 +154,26 @@ func (l *ledger) struck(m cloud.Machine, now time.Time) (left string, ok bool) {
 	return lately.left, l.work[m.ID()] == nil && now.Before(lately.expiry)
 }
 
-// update applies a change of a task. If it is the job of a machine, and has ended or left the view, it returns the machine's key.
-func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
+// entries yields the work of all machines. It holds the lock, as note does.
+func (l *ledger) entries(yield func(*work) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.work {
+		if !yield(w) {
+			return
+		}
+	}
+}
+
+// update applies a change of a task. If it is the job of a machine, and has ended or left the view, it returns the machine's key.
+func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
+	for w := range l.entries {
 		if w.job.Act == "" || w.job.Task != u.Obj {
 			continue
 		}
-		w.job.Apply(u)
+		for _, c := range u.ChangeSet {
+			w.job.Set(c.Name, c.Val)
+		}
 		left := u.Kind == types.ObjectUpdateKindLeave
 		w.job.Watched = w.job.Watched && !left
 		if left || w.job.Ended() {
@@ -173,10 +185,8 @@ func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
 
 // tasks returns the jobs that are under way.
 func (l *ledger) tasks() clones.Tasks {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	tasks := clones.Tasks{}
-	for _, w := range l.work {
+	for w := range l.entries {
 		if w.job.UnderWay() {
 			tasks[w.job.Task] = true
 		}
@@ -186,9 +196,7 @@ func (l *ledger) tasks() clones.Tasks {
 
 // destroys reports whether a VM is being destroyed. Then its leaving is no news: the end of the task is.
 func (l *ledger) destroys(vm types.ManagedObjectReference) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.work {
+	for w := range l.entries {
 		if w.job.Act == next.Destroy && w.job.VM == vm && w.job.UnderWay() {
 			return true
 		}
@@ -198,10 +206,8 @@ func (l *ledger) destroys(vm types.ManagedObjectReference) bool {
 
 // cloned returns the clones of this process, whose VMs are known.
 func (l *ledger) cloned() clones.Tasks {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	tasks := clones.Tasks{}
-	for _, w := range l.work {
+	for w := range l.entries {
 		tasks[w.clone] = true
 	}
 	return tasks
@@ -222,32 +228,21 @@ func (l *ledger) begin(m cloud.Machine, j next.Job) {
 
 // markWatched notes that the vCenter pushes changes of these tasks, and of no others.
 func (l *ledger) markWatched(tasks clones.Tasks) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.work {
+	for w := range l.entries {
 		w.job.Watched = tasks[w.job.Task]
 	}
 }
 
 // doubt forgets what holds only while the watch reports each change.
 func (l *ledger) doubt() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.work {
+	for w := range l.entries {
 		w.job.Watched, w.NeverRan = false, false
 	}
 }
 
 // machines returns the keys of all machines.
-func (l *ledger) machines() []cloud.Key {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.keys()
-}
-
-func (l *ledger) keys() []cloud.Key {
-	var keys []cloud.Key
-	for _, w := range l.work {
+func (l *ledger) machines() (keys []cloud.Key) {
+	for w := range l.entries {
 		keys = append(keys, w.key)
 	}
 	return keys
@@ -291,7 +286,9 @@ func (o *owners) move(w *work, oldRef, newRef types.ManagedObjectReference) {
 const keepGone = time.Minute
 
 // goneLately holds, for machines without a VM, when the entry expires and what to look for by hand.
-type goneLately map[cloud.MachineID]struct {
+type goneLately map[cloud.MachineID]gone
+
+type gone struct {
 	expiry time.Time
 	left   string
 }
@@ -300,12 +297,6 @@ func (g *goneLately) note(m cloud.Machine, left string, now time.Time) {
 	if *g == nil {
 		*g = goneLately{}
 	}
-	for id, entry := range *g {
-		if !now.Before(entry.expiry) {
-			delete(*g, id)
-		}
-	}
-	entry := (*g)[m.ID()]
-	entry.expiry, entry.left = now.Add(keepGone), left
-	(*g)[m.ID()] = entry
+	maps.DeleteFunc(*g, func(_ cloud.MachineID, entry gone) bool { return !now.Before(entry.expiry) })
+	(*g)[m.ID()] = gone{now.Add(keepGone), left}
 }

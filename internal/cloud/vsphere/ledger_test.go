@@ -65,17 +65,6 @@ func TestCloned(t *testing.T) {
 	expect.Same(t, "clones", clones.Tasks{clone: true}, l.cloned())
 }
 
-// TestNotGone: a VM that left the inventory may be hidden. Only its task says that it is destroyed.
-func TestNotGone(t *testing.T) {
-	t.Parallel()
-	a := &account{}
-	a.inventory.Begin()
-	a.inventory.Complete()
-	j := next.Job{Act: next.Destroy, VM: vmOf(1), Watched: true, State: types.TaskInfoStateRunning}
-	expect.OK(t, a.progress(t.Context(), &j, seen.Found{}))
-	expect.Same(t, "it is destroyed", false, j.Ended())
-}
-
 // TestLeaving: that a VM leaves wakes its machine, unless it is being destroyed: then the end of the task does.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
@@ -100,21 +89,5 @@ func TestLeaving(t *testing.T) {
 			{Kind: types.ObjectUpdateKindLeave, Obj: vmOf(1)},
 		}}}})
 		expect.Same(t, name, c.wakes, len(keys))
-	}
-}
-
-// TestUpdateOfATask: news of a task that is not followed do not make it one that is.
-func TestUpdateOfATask(t *testing.T) {
-	t.Parallel()
-	m := machines.VSphere("m")
-	task := types.ManagedObjectReference{Type: "Task", Value: "task-1"}
-	for _, watched := range []bool{true, false} {
-		var l ledger
-		l.note(m, func(w *work) { w.job = next.Job{Act: next.Destroy, Task: task, Watched: watched} })
-		keys := l.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: task, ChangeSet: []types.PropertyChange{
-			{Name: "info.state", Val: types.TaskInfoStateRunning},
-		}})
-		expect.Same(t, "keys of a task that runs", 0, len(keys))
-		expect.Same(t, "followed", watched, l.recall(m).job.Watched)
 	}
 }

@@ -88,6 +88,13 @@ func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s next.Su
 	if s.Memory.Object.Value == "" || folder.Value == "" {
 		return a.folderByPath(ctx, m, s)
 	}
+	return a.folderOfVM(ctx, m, folder)
+}
+
+// folderOfVM returns the folder that the VM was in, or nil if it is gone for certain.
+func (a *account) folderOfVM(
+	ctx context.Context, m cloud.Machine, folder types.ManagedObjectReference,
+) (*types.ManagedObjectReference, error) {
 	err := a.canRead(ctx, folder)
 	if err == nil || !session.Is[*types.ManagedObjectNotFound](err) {
 		return &folder, err

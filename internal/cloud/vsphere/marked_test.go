@@ -2,14 +2,12 @@ package vsphere
 
 import (
 	"context"
-	"testing"
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
@@ -28,26 +26,5 @@ func markedCopy(v *stage, name, as string) {
 	was, is := v.Read(name, "config.instanceUuid").Config, v.Read(as, "config.instanceUuid").Config
 	if v.Extra(as)[seen.MarkOwner] == "" || was.InstanceUuid == is.InstanceUuid {
 		v.t.Fatalf("the copy has the id %s and %v, so it shows nothing", is.InstanceUuid, v.Extra(as))
-	}
-}
-
-// TestMarkedCostsNothing: what the watch has seen is told without a call.
-func TestMarkedCostsNothing(t *testing.T) {
-	t.Parallel()
-	v := newStage(t)
-	a, m := v.account(), v.machine("m")
-	running(t, a, m)
-	holdLists(a)
-	watched(t, a)
-	wait.Until(t, "the VM to be known", func() (any, bool) {
-		vms, known := a.Marked()
-		return vms, known && len(vms) == 1
-	})
-	v.Count()
-	for range 1000 {
-		a.Marked()
-	}
-	if calls := v.Count(); sum(calls) > 0 {
-		t.Errorf("it cost %v", calls)
 	}
 }

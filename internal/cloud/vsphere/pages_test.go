@@ -194,12 +194,12 @@ func TestPace(t *testing.T) {
 	t.Parallel()
 	p := newPace()
 	for n := range 1000 {
-		if !p.limiter(true).TryAccept() {
+		if !p[true].TryAccept() {
 			t.Fatalf("page %d is slowed down", n)
 		}
 	}
 	changes := 0
-	for p.limiter(false).TryAccept() {
+	for p[false].TryAccept() {
 		changes++
 	}
 	if changes < manyAnswers || changes > manyAnswers+answersPerSecond {

@@ -37,7 +37,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -65,24 +64,21 @@ var _ cloud.Provider = Provider{}
 // Name is that of the part of a spec that is for it.
 func (Provider) Name() string { return infrav1.CloudVSphere }
 
-// registration is vSphere as programs register it. vsphere-cpi v1.36.0 reads a Secret, whose name the user may change.
-var registration = cloud.Registration{
-	Chosen: func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
-	Part: func(m *infrav1.WindowsMachine) cloud.Part {
-		vm := m.Spec.VSphere
-		return cloud.Part{Setup: vm.Image.Setup, Size: cloud.Size{CPUs: int64(vm.CPUs), MemoryMiB: int64(vm.MemoryMiB)}}
-	},
-	Initializer: cloud.Initializer{
-		Reads:  "which read Secret kube-system/vsphere-cloud-secret",
-		Brings: "Secret %s-vsphere-cloud-secret of the management cluster brings it",
-	},
-}
-
-// Registration registers a provider for the part of a spec that is for vSphere.
+// Registration registers a provider for the part of a spec that is for vSphere. vsphere-cpi v1.36.0 reads a Secret, whose name
+// the user may change.
 func Registration(p cloud.Provider) cloud.Registration {
-	registered := registration
-	registered.Provider = p
-	return registered
+	return cloud.Registration{
+		Provider: p,
+		Chosen:   func(spec infrav1.WindowsMachineSpec) bool { return spec.VSphere != nil },
+		Part: func(m *infrav1.WindowsMachine) cloud.Part {
+			vm := m.Spec.VSphere
+			return cloud.Part{Setup: vm.Image.Setup, Size: cloud.Size{CPUs: int64(vm.CPUs), MemoryMiB: int64(vm.MemoryMiB)}}
+		},
+		Initializer: cloud.Initializer{
+			Reads:  "which read Secret kube-system/vsphere-cloud-secret",
+			Brings: "Secret %s-vsphere-cloud-secret of the management cluster brings it",
+		},
+	}
 }
 
 // Identify derives the VM's UUID from the machine's UID, once. From then on spec.providerID holds it, even when clusterctl
@@ -144,13 +140,7 @@ func Inspect(
 	if err != nil {
 		return nil, err
 	}
-	found := inspect.Run(ctx, inspect.Subject{
-		Session: s, Spec: spec, Count: count, Now: time.Now, Progress: progress,
-		Server: cloud.Clean(strings.TrimSpace(string(credentials["server"])), seen.MaxName),
-		Changes: func(placement places.Placement) []types.BaseVirtualDeviceConfigSpec {
-			return request.AdapterChanges(placement, nil)
-		},
-	})
+	found := inspect.Run(ctx, inspect.Subject{Session: s, Spec: spec, Count: count, Now: time.Now, Progress: progress})
 	return found, s.Close(context.WithoutCancel(ctx))
 }
 

@@ -66,6 +66,18 @@ func TestInventoryOfAnother(t *testing.T) {
 	expect.Says(t, "Observe", err, "another vCenter answers")
 }
 
+// TestNoCallElsewhere: an account whose first login finds another vCenter than the machine's makes no call there for the machine.
+func TestNoCallElsewhere(t *testing.T) {
+	t.Parallel()
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	m.Server = "another"
+	v.Count()
+	_, err := a.Ensure(t.Context(), m)
+	expect.Says(t, "Ensure", err, "another vCenter answers")
+	compare(t, "for it", v, map[string]int{"RetrieveServiceContent": 1, "Login": 1})
+}
+
 // TestServerWakes: a machine that has no VM, and came no further than the question which server it is at, is woken when the
 // vCenter is back.
 func TestServerWakes(t *testing.T) {

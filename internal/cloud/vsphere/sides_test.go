@@ -79,7 +79,7 @@ func TestLeftWatchers(t *testing.T) {
 	t.Parallel()
 	var here, elsewhere noFilter
 	now := here.client()
-	whole := &watcher{client: now, tasks: &taskView{ref: vmOf(1)}, guests: &guestView{ref: vmOf(2)}}
+	whole := &watcher{client: now, lists: []types.ManagedObjectReference{vmOf(1), vmOf(2)}}
 	whole.views = append(whole.views, vmOf(3))
 	a := &account{left: []*watcher{{client: elsewhere.client()}, {client: now}, whole}}
 	for range 2 {
@@ -275,6 +275,7 @@ func TestNewsOfTasks(t *testing.T) {
 		expect.Same(t, name+": followed", c.watched, l.recall(m).job.Watched)
 		expect.Same(t, name+": tasks under way", c.listed, len(l.tasks()))
 		l.markWatched(clones.Tasks{taskOf(3): true})
+		l.update(c.news)
 		expect.Same(t, name+": followed when others are", false, l.recall(m).job.Watched)
 	}
 }

@@ -46,18 +46,18 @@ func (a *account) follow() {
 
 // keep lists the tasks to follow until ctx ends.
 func (v *taskView) keep(ctx context.Context, a *account) {
-	for {
-		select {
-		case <-v.added:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-a.gathered():
-		case <-ctx.Done():
-			return
-		}
+	for arrives(ctx, v.added) && arrives(ctx, a.gathered()) {
 		v.listAll(ctx, a)
+	}
+}
+
+// arrives waits for a signal, and reports whether it came before the end of ctx.
+func arrives[T any](ctx context.Context, signal <-chan T) bool {
+	select {
+	case <-signal:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -120,16 +120,9 @@ type guestView struct {
 
 // keep lists the VMs that become ours until ctx ends: the first at once, and those of the next seconds together.
 func (g *guestView) keep(ctx context.Context, a *account) {
-	for {
-		select {
-		case <-a.inventory.Added():
-		case <-ctx.Done():
-			return
-		}
+	for arrives(ctx, a.inventory.Added()) {
 		_ = g.list(ctx, &a.inventory) // a VM that is not listed is looked up by a call until the next try
-		select {
-		case <-a.gathered():
-		case <-ctx.Done():
+		if !arrives(ctx, a.gathered()) {
 			return
 		}
 	}
@@ -137,7 +130,14 @@ func (g *guestView) keep(ctx context.Context, a *account) {
 
 // list adds our VMs to the list, and takes those off it that are not ours any more.
 func (g *guestView) list(ctx context.Context, i *inventory.Inventory) error {
-	return i.List(func(add, remove []types.ManagedObjectReference) ([]types.ManagedObjectReference, error) {
-		return modify(ctx, g.client, types.ModifyListView{This: g.ref, Add: add, Remove: remove})
-	})
+	add, remove := i.Unlisted()
+	if len(add) == 0 {
+		return nil
+	}
+	unknown, err := modify(ctx, g.client, types.ModifyListView{This: g.ref, Add: add, Remove: remove})
+	if err != nil {
+		unknown = add
+	}
+	i.NotListed(unknown, err != nil)
+	return err
 }

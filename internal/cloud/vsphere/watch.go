@@ -15,11 +15,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-const (
-	// maxWait is how long the vCenter waits before it answers that nothing has changed. It is well below the half hour
-	// after which an idle session ends.
-	maxWait = 3 * time.Minute
-)
+// maxWait is how long the vCenter waits before it answers that nothing has changed. It is well below the half hour after which
+// an idle session ends.
+const maxWait = 3 * time.Minute
 
 // readAgain is how long a watch lasts before all is read again because there is room for what was left out. A guest must not make
 // the list of all VMs be read without pause, by reports that grow and shrink.
@@ -86,9 +84,6 @@ func (a *account) watch(ctx context.Context, changed func(...cloud.Key), paging 
 	if err != nil {
 		return 0, err
 	}
-	if w.folderAdded != nil {
-		a.inventory.Partly()
-	}
 	defer a.view.Store(nil)
 	a.view.Store(w.tasks)
 	a.follow()
@@ -105,33 +100,32 @@ func (a *account) watch(ctx context.Context, changed func(...cloud.Key), paging 
 	if err := a.readAll(ctx, w, paging, pace); err != nil {
 		return w.read, a.cut(ctx, err)
 	}
-	changed(slices.Concat(keys, a.inventory.Complete(), a.ledger.machines(), a.waiting.finish(true))...)
+	changed(slices.Concat(keys, a.inventory.Complete(w.folderAdded != nil), a.ledger.machines(), a.waiting.finish(true))...)
 	kept.Go(func() { w.guests.keep(following, a) })
 	return w.read, a.cut(ctx, a.readChanges(ctx, w, changed, pace))
 }
 
 // readAll reads all VMs, and then what the guests of ours report.
 func (a *account) readAll(ctx context.Context, w *watcher, paging *pages, pace pace) error {
-	err := a.readPage(ctx, w, paging.sizeAt(0), maxWait)
+	var err error
 	for err == nil && (w.truncated || w.version == "") {
-		if err = pace.limiter(w.truncated).Wait(ctx); err == nil {
-			err = a.readPage(ctx, w, paging.sizeAt(w.read), maxWait)
-		}
+		err = a.readPage(ctx, w, paging, pace, maxWait)
 	}
 	if err == nil {
 		err = w.guests.list(ctx, &a.inventory)
 	}
 	end := time.Now().Add(inventory.GuestsTime)
 	for err == nil && (w.truncated || a.inventory.AwaitsGuests() && time.Now().Before(end)) {
-		if err = pace.limiter(w.truncated).Wait(ctx); err == nil {
-			err = a.readPage(ctx, w, paging.sizeAt(w.read), inventory.GuestsTime)
-		}
+		err = a.readPage(ctx, w, paging, pace, inventory.GuestsTime)
 	}
 	return err
 }
 
-func (a *account) readPage(ctx context.Context, w *watcher, page int32, wait time.Duration) error {
-	set, err := w.changes(ctx, page, wait)
+func (a *account) readPage(ctx context.Context, w *watcher, paging *pages, pace pace, wait time.Duration) error {
+	if err := pace[w.truncated].Wait(ctx); err != nil {
+		return err
+	}
+	set, err := w.changes(ctx, paging.sizeAt(w.read), wait)
 	if set != nil {
 		a.apply(w, set)
 	}
@@ -143,7 +137,7 @@ func (a *account) readPage(ctx context.Context, w *watcher, page int32, wait tim
 func (a *account) readChanges(ctx context.Context, w *watcher, changed func(...cloud.Key), pace pace) error {
 	page, begun := int32(maxPage), a.now()
 	for {
-		if err := pace.limiter(w.truncated).Wait(ctx); err != nil {
+		if err := pace[w.truncated].Wait(ctx); err != nil {
 			return err
 		}
 		set, err := w.changes(ctx, page, maxWait)

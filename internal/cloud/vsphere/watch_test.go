@@ -18,7 +18,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
-	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
@@ -185,42 +184,6 @@ func TestReconnectWakesOnce(t *testing.T) {
 	}
 	held.Release()
 	w.awaitTimes(t, machines, 2)
-}
-
-// TestSnapshotIsLate: a machine does not wait for ever for a list that does not come.
-func TestSnapshotIsLate(t *testing.T) {
-	t.Parallel()
-	v := newStage(t)
-	m := machinesOf(t, v, 1)[0]
-	a := v.account()
-	later := tasksClock(a)
-	held := v.HoldMethod("WaitForUpdatesEx")
-	t.Cleanup(held.Release)
-	watchOn(t, a)
-	wait.Until(t, "the wait for all VMs", func() (any, bool) { now, _ := held.Now(); return now, now == 1 })
-	_, err := a.Observe(t.Context(), m)
-	wantLater(t, err)
-	later(firstSnapshot)
-	vm := expect.Got(a.Observe(t.Context(), m))(t)
-	expect.Same(t, "state", cloud.Running, vm.State)
-}
-
-// TestHalfMadeWatcher: what cannot be made as a whole is removed again, because it is tried for as long as the session lasts.
-func TestHalfMadeWatcher(t *testing.T) {
-	t.Parallel()
-	v := newStage(t)
-	a := v.account()
-	wantAbsent(t, a, v.machine("m"))
-	v.Deny("CreateFilter", "System.View")
-	v.Count()
-	for range 5 {
-		err := a.Watch(t.Context(), func(...cloud.Key) {})
-		cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
-	}
-	calls := v.Count()
-	expect.Same(t, "collectors", calls["CreatePropertyCollector"], calls["DestroyPropertyCollector"])
-	expect.Same(t, "views", calls["CreateContainerView"]+calls["CreateListView"], calls["DestroyView"])
-	expect.Same(t, "tries", 5, calls["CreatePropertyCollector"])
 }
 
 // TestEachFilterCounts: a watch that is not told of VMs, or not of tasks, is not made. It would miss what happens.

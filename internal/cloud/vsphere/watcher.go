@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
@@ -23,6 +24,7 @@ type watcher struct {
 	client    *vim25.Client
 	collector types.ManagedObjectReference
 	views     []types.ManagedObjectReference // of VMs
+	lists     []types.ManagedObjectReference // of tasks and of our VMs
 	tasks     *taskView
 	guests    *guestView
 
@@ -65,12 +67,10 @@ func (a *account) newWatcher(ctx context.Context) (w *watcher, err error) {
 func (a *account) addFolders(ctx context.Context, w *watcher, cause error) error {
 	specs, added := a.folders.list()
 	for len(specs) == 0 {
-		select {
-		case <-ctx.Done():
+		if !arrives(ctx, added) {
 			return cause
-		case <-added:
-			specs, added = a.folders.list()
 		}
+		specs, added = a.folders.list()
 	}
 	w.folderAdded = added
 	for _, spec := range specs {
@@ -105,21 +105,24 @@ func (w *watcher) untilMore(ctx context.Context) (context.Context, func()) {
 
 // addLists adds the lists of tasks and of our VMs, which are empty yet.
 func (w *watcher) addLists(ctx context.Context) error {
-	manager := *w.client.ServiceContent.ViewManager
-	made, err := methods.CreateListView(ctx, w.client, &types.CreateListView{This: manager})
+	tasks, _, err := w.addList(ctx, "Task", next.TaskPaths)
 	if err != nil {
 		return err
 	}
-	w.tasks = &taskView{client: w.client, ref: made.Returnval, added: make(chan struct{}, 1)}
-	if _, err := w.filter(ctx, w.tasks.ref, "Task", next.TaskPaths); err != nil {
-		return err
-	}
-	if made, err = methods.CreateListView(ctx, w.client, &types.CreateListView{This: manager}); err != nil {
-		return err
-	}
-	w.guests = &guestView{client: w.client, ref: made.Returnval}
-	w.guests.filter, err = w.filter(ctx, w.guests.ref, "VirtualMachine", seen.GuestPaths)
+	w.tasks = &taskView{client: w.client, ref: tasks, added: make(chan struct{}, 1)}
+	guests, filter, err := w.addList(ctx, "VirtualMachine", seen.GuestPaths)
+	w.guests = &guestView{w.client, guests, filter}
 	return err
+}
+
+func (w *watcher) addList(ctx context.Context, kind string, want []string) (ref, filter types.ManagedObjectReference, err error) {
+	made, err := methods.CreateListView(ctx, w.client, &types.CreateListView{This: *w.client.ServiceContent.ViewManager})
+	if err != nil {
+		return ref, filter, err
+	}
+	w.lists = append(w.lists, made.Returnval)
+	filter, err = w.filter(ctx, made.Returnval, kind, want)
+	return made.Returnval, filter, err
 }
 
 // addView adds the VMs beneath an object.
@@ -203,14 +206,8 @@ func (a *account) freeLeft(ctx context.Context, c *vim25.Client) {
 // free is best effort: the collector and its views end with the session at the latest.
 func (w *watcher) free(ctx context.Context) {
 	_, _ = methods.DestroyPropertyCollector(ctx, w.client, &types.DestroyPropertyCollector{This: w.collector})
-	for _, view := range w.views {
+	for _, view := range slices.Concat(w.views, w.lists) {
 		_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: view})
-	}
-	if w.tasks != nil {
-		_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.tasks.ref})
-	}
-	if w.guests != nil {
-		_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.guests.ref})
 	}
 }
 
@@ -279,7 +276,7 @@ func (p *pages) tooLarge(read int) bool {
 
 // pace slows down a vCenter that answers without pause. What has changed gathers meanwhile. The pages of a list are slowed down
 // only when it is longer than a vCenter's can be, which has 45,000 VMs at most.
-type pace struct{ changes, pages flowcontrol.RateLimiter }
+type pace map[bool]flowcontrol.RateLimiter // by whether more follows on the answer before
 
 const (
 	manyAnswers      = 500
@@ -290,14 +287,7 @@ const (
 
 func newPace() pace {
 	return pace{
-		changes: flowcontrol.NewTokenBucketRateLimiter(answersPerSecond, manyAnswers),
-		pages:   flowcontrol.NewTokenBucketRateLimiter(pagesPerSecond, manyPages),
+		false: flowcontrol.NewTokenBucketRateLimiter(answersPerSecond, manyAnswers),
+		true:  flowcontrol.NewTokenBucketRateLimiter(pagesPerSecond, manyPages),
 	}
-}
-
-func (p pace) limiter(truncated bool) flowcontrol.RateLimiter {
-	if truncated {
-		return p.pages
-	}
-	return p.changes
 }

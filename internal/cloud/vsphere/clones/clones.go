@@ -37,11 +37,10 @@ type Clones struct {
 	ownTasks func() Tasks // the tasks of this process; what they make is known
 
 	mu       sync.Mutex
-	caller   *caller
 	earlier  []clone // of the first list
 	asked    time.Time
 	machines map[cloud.MachineID]*suspicion
-	kept     int // bytes of the share
+	room     *session.Loan
 }
 
 // What a clone of the first list and a suspect of a machine take, in bytes.
@@ -49,9 +48,6 @@ const (
 	perClone   = 512
 	perSuspect = 128
 )
-
-// caller is our own user at the vCenter.
-type caller struct{ user string }
 
 // suspicion holds the clones that may make a machine's VM.
 type suspicion struct {
@@ -63,7 +59,7 @@ type suspicion struct {
 
 // In returns the clones of the account that a session belongs to.
 func In(s *session.Session, now func() time.Time, ownTasks func() Tasks) *Clones {
-	return &Clones{session: s, now: now, ownTasks: ownTasks, machines: map[cloud.MachineID]*suspicion{}}
+	return &Clones{session: s, now: now, ownTasks: ownTasks, machines: map[cloud.MachineID]*suspicion{}, room: s.Loan()}
 }
 
 // Earlier reports whether a clone that was begun before this process may still make m's VM, and whether one may have made it.
@@ -72,7 +68,7 @@ func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended b
 		return false, false, err
 	}
 	c.mu.Lock()
-	s, candidates := c.machines[m.ID()], concerning(m, c.earlier, c.caller)
+	s, candidates := c.machines[m.ID()], concerning(m, c.earlier, c.user())
 	if s == nil && len(candidates) > 0 {
 		s, err = c.suspect(m, candidates, c.asked)
 	}
@@ -100,7 +96,7 @@ func (c *Clones) Rivals(ctx context.Context, m cloud.Machine, cutoff time.Time) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s, err = c.suspect(m, concerning(m, clones, c.caller), now); err != nil {
+	if s, err = c.suspect(m, concerning(m, clones, c.user()), now); err != nil {
 		return false, err
 	}
 	return len(s.tasks) > 0, nil
@@ -115,7 +111,7 @@ func (c *Clones) Forget(m cloud.Machine) {
 
 func (c *Clones) forget(id cloud.MachineID) {
 	if s := c.machines[id]; s != nil {
-		c.give(len(s.tasks) * perSuspect)
+		c.room.Give(len(s.tasks) * perSuspect)
 		delete(c.machines, id)
 	}
 }
@@ -125,21 +121,7 @@ func (c *Clones) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.earlier, c.asked, c.machines = nil, time.Time{}, map[cloud.MachineID]*suspicion{}
-	c.give(c.kept)
-}
-
-// take takes room of the share.
-func (c *Clones) take(bytes int) error {
-	if !c.session.Share().Take(bytes) {
-		return session.Classify(session.ErrNoRoom)
-	}
-	c.kept += bytes
-	return nil
-}
-
-func (c *Clones) give(bytes int) {
-	c.session.Share().Give(bytes)
-	c.kept -= bytes
+	c.room.End()
 }
 
 // Tasks returns the tasks whose end is awaited.
@@ -180,7 +162,7 @@ func (c *Clones) Update(u types.ObjectUpdate) (keys []cloud.Key) {
 	for _, s := range c.machines {
 		if s.tasks[u.Obj] {
 			delete(s.tasks, u.Obj)
-			c.give(perSuspect)
+			c.room.Give(perSuspect)
 			keys = append(keys, s.key)
 		}
 	}
@@ -210,7 +192,7 @@ func (c *Clones) left(ctx context.Context, m cloud.Machine) (bool, error) {
 	if c.machines[m.ID()] == s {
 		count := len(s.tasks)
 		maps.DeleteFunc(s.tasks, func(t types.ManagedObjectReference, _ bool) bool { return !running[t] })
-		c.give((count - len(s.tasks)) * perSuspect)
+		c.room.Give((count - len(s.tasks)) * perSuspect)
 	}
 	return len(s.tasks) > 0, nil
 }
@@ -225,8 +207,8 @@ func (c *Clones) suspect(m cloud.Machine, candidates []clone, listed time.Time) 
 		}
 	}
 	c.forget(m.ID())
-	if err := c.take(len(s.tasks) * perSuspect); err != nil {
-		return nil, err
+	if err := c.room.Take(len(s.tasks) * perSuspect); err != nil {
+		return nil, session.Classify(err)
 	}
 	c.machines[m.ID()] = s
 	return s, nil
@@ -251,8 +233,8 @@ func (c *Clones) askOnce(ctx context.Context) error {
 	}
 	ownTasks := c.ownTasks()
 	clones = slices.DeleteFunc(clones, func(candidate clone) bool { return ownTasks[candidate.task] })
-	if err := c.take(len(clones) * perClone); err != nil {
-		return err
+	if err := c.room.Take(len(clones) * perClone); err != nil {
+		return session.Classify(err)
 	}
 	c.earlier, c.asked = clones, now
 	return nil

@@ -20,12 +20,12 @@ func TestConcerning(t *testing.T) {
 		change(&one)
 		return one
 	}
-	by := &caller{user: "capwin"}
+	const by = "capwin"
 	for _, c := range []struct {
 		name  string
 		m     cloud.Machine
 		clone clone
-		by    *caller
+		by    string
 		want  bool
 	}{
 		{"ours", machine("windows"), ours, by, true},
@@ -33,7 +33,7 @@ func TestConcerning(t *testing.T) {
 		{"another user", machine("windows"), with(func(c *clone) { c.user = "backup" }), by, false},
 		{"another template", machine("windows"), with(func(c *clone) { c.template = "linux" }), by, false},
 		{"no user is told", machine("windows"), with(func(c *clone) { c.user = "" }), by, true},
-		{"we do not know who we are", machine("windows"), with(func(c *clone) { c.user = "backup" }), &caller{}, true},
+		{"we do not know who we are", machine("windows"), with(func(c *clone) { c.user = "backup" }), "", true},
 		{"no template is told", machine("windows"), with(func(c *clone) { c.template = "" }), by, true},
 	} {
 		if got := len(concerning(c.m, []clone{c.clone}, c.by)) == 1; got != c.want {

@@ -44,9 +44,7 @@ func TestLeft(t *testing.T) {
 	suspected(true, "task-1")
 	left(true, 0) // its end is pushed
 	suspected(false, "task-1")
-	left(false, 2) // it has ended: who we are, and what runs
-	suspected(false, "task-1")
-	left(false, 1)
+	left(false, 1) // it has ended
 
 	suspected(false, "task-1")
 	v.Close()
@@ -65,7 +63,6 @@ func TestSuspectsHaveRoom(t *testing.T) {
 	s.TakeFrom(kept.Share("team"))
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	c := In(s, time.Now, func() Tasks { return nil })
-	c.caller = &caller{}
 	var candidates []clone
 	for i := range 10_000 {
 		task := types.ManagedObjectReference{Type: "Task", Value: fmt.Sprint("task-", i)}

@@ -21,14 +21,14 @@ type clone struct {
 	source   types.ManagedObjectReference
 }
 
-// concerning returns the clones that may make m's VM, or made it.
-func concerning(m cloud.Machine, clones []clone, self *caller) (candidates []clone) {
+// concerning returns the clones that may make m's VM, or made it. user is our own.
+func concerning(m cloud.Machine, clones []clone, user string) (candidates []clone) {
 	template := ""
 	if m.Spec.VSphere != nil {
 		template = m.Spec.VSphere.Image.Template
 	}
 	for _, candidate := range clones {
-		otherUser := candidate.user != "" && self.user != "" && candidate.user != self.user
+		otherUser := candidate.user != "" && user != "" && candidate.user != user
 		otherTemplate := candidate.template != "" && template != "" && candidate.source.Value != template &&
 			!strings.EqualFold(candidate.template, path.Base(template))
 		if !otherUser && !otherTemplate {
@@ -46,9 +46,6 @@ var taskPaths = []string{
 // list reads the clones among the vCenter's recent tasks: all that are queued or running, and those that have ended within ten
 // minutes.
 func (c *Clones) list(ctx context.Context) ([]clone, error) {
-	if err := c.introduce(ctx); err != nil {
-		return nil, err
-	}
 	return session.Do(ctx, c.session, func(ctx context.Context, client *vim25.Client) (clones []clone, err error) {
 		recent := session.Source{Object: *client.ServiceContent.TaskManager, Via: "recentTask"}
 		tasks, err := session.Read(ctx, client, recent, "Task", taskPaths...)
@@ -78,31 +75,8 @@ func active(state any) bool {
 	return state == types.TaskInfoStateQueued || state == types.TaskInfoStateRunning
 }
 
-// introduce reads, once, the name of our own user.
-func (c *Clones) introduce(ctx context.Context) error {
-	c.mu.Lock()
-	introduced := c.caller != nil
-	c.mu.Unlock()
-	if introduced {
-		return nil
-	}
-	self, err := session.Do(ctx, c.session, func(ctx context.Context, client *vim25.Client) (*caller, error) {
-		manager := *client.ServiceContent.SessionManager
-		found, err := session.Read(ctx, client, session.Source{Object: manager}, "SessionManager", "currentSession")
-		if err != nil {
-			return nil, err
-		}
-		userSession, _ := found[manager]["currentSession"].(types.UserSession)
-		return &caller{user: account(userSession.UserName)}, nil
-	})
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.caller = self
-	return nil
-}
+// user is our own.
+func (c *Clones) user() string { return account(c.session.User()) }
 
 // account is the name of a user without the domain, which has several names itself: DOMAIN\user, user@domain.example.
 func account(user string) string {

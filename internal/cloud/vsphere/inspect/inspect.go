@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -42,19 +43,18 @@ type Finding = cloud.Finding
 // Subject is what is inspected.
 type Subject struct {
 	Session *session.Session
-	Server  string // its address
 	Spec    infrav1.VSphereVM
 	// Count is how many machines of the spec there are to be; none is one.
-	Count int64
-	// Changes are those of the template's adapters that a clone asks for.
-	Changes  func(places.Placement) []types.BaseVirtualDeviceConfigSpec
+	Count    int64
 	Now      func() time.Time
 	Progress cloud.Progress
 }
 
 // Run makes all checks. The context ends them.
 func Run(ctx context.Context, subject Subject) []Finding {
-	r := &inspection{Subject: subject, results: map[string]Result{}}
+	r := &inspection{
+		Subject: subject, results: map[string]Result{}, address: cloud.Clean(subject.Session.Health().Server, seen.MaxName),
+	}
 	for n, part := range parts {
 		r.Progress.Begin(n+1, len(parts), part.name)
 		part.look(r, ctx)
@@ -82,6 +82,7 @@ var parts = []struct {
 // inspection is what is known so far.
 type inspection struct {
 	Subject
+	address  string // of the vCenter
 	findings []Finding
 	results  map[string]Result // by check
 
@@ -117,6 +118,6 @@ func (r *inspection) messageOf(err error) string {
 	if cloudErr, ok := errors.AsType[*cloud.Error](err); ok {
 		text = cloudErr.Message
 	}
-	text = strings.TrimSuffix(text, " (vCenter "+r.Server+")")
+	text = strings.TrimSuffix(text, " (vCenter "+r.address+")")
 	return cmp.Or(strings.ReplaceAll(text, "; the controller tries again", ""), "no reason is known")
 }

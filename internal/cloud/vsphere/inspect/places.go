@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,19 +16,8 @@ func (r *inspection) places(ctx context.Context) {
 		r.sites = places.Sites(r.Spec)
 	}
 	for _, site := range r.sites {
-		r.add(site.Field, prerequisite(site), func() (Result, string) { return r.place(site) })
+		r.add(site.Field, cmp.Or(site.Needs, checkLogin), func() (Result, string) { return r.place(site) })
 	}
-}
-
-// prerequisite is the check that a place depends on.
-func prerequisite(site places.Site) string {
-	switch site.Field {
-	case places.Datacenter:
-		return checkLogin
-	case places.Folder, places.ResourcePool, places.Datastore, places.Template:
-		return places.Datacenter
-	}
-	return places.ResourcePool
 }
 
 func (r *inspection) place(site places.Site) (Result, string) {

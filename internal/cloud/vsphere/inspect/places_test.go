@@ -6,18 +6,22 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // TestPlaces: a place of the spec depends on what it is looked up in, and is told with its reference.
 func TestPlaces(t *testing.T) {
-	for field, want := range map[string]string{
-		places.Datacenter: checkLogin, places.Folder: places.Datacenter, places.ResourcePool: places.Datacenter,
-		places.Datastore: places.Datacenter, places.Template: places.Datacenter, "networkInterfaces[0].network": places.ResourcePool,
-	} {
-		expect.Same(t, field, want, prerequisite(places.Site{Field: field}))
+	needs := map[string]string{}
+	spec := infrav1.VSphereVM{Datastore: "d", NetworkInterfaces: make([]infrav1.VSphereNetworkInterface, 1)}
+	for _, site := range places.Sites(spec) {
+		needs[site.Field] = site.Needs
 	}
+	expect.Same(t, "what places need", map[string]string{
+		places.Datacenter: "", places.Folder: places.Datacenter, places.ResourcePool: places.Datacenter,
+		places.Datastore: places.Datacenter, places.Template: places.Datacenter, "networkInterfaces[0].network": places.ResourcePool,
+	}, needs)
 	r, ref := &inspection{}, types.ManagedObjectReference{Type: "Folder", Value: "group-v3"}
 	for _, c := range []struct {
 		site places.Site

@@ -13,6 +13,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/request"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -29,7 +30,7 @@ type target struct {
 
 // rights compares the account's privileges with those that a machine of this spec needs.
 func (r *inspection) rights(ctx context.Context) {
-	r.edits = len(r.Spec.NetworkInterfaces) == 0 && len(r.Changes(r.placement)) > 0
+	r.edits = len(r.Spec.NetworkInterfaces) == 0 && len(request.AdapterChanges(r.placement, nil)) > 0
 	targets := r.targets()
 	grants, err := r.held(ctx, targets)
 	if err == nil {
@@ -151,13 +152,8 @@ func grantedBy(answer []types.EntityPrivilege) granted {
 func (r *inspection) compare(t target, grants granted) (Result, string) {
 	needed := r.needed(t.kind)
 	for _, ref := range t.refs {
-		var lacks []string
-		for _, privilege := range needed {
-			if !slices.Contains(grants[ref], privilege) {
-				lacks = append(lacks, privilege)
-			}
-		}
-		if len(lacks) > 0 {
+		isGranted := func(privilege string) bool { return slices.Contains(grants[ref], privilege) }
+		if lacks := slices.DeleteFunc(slices.Clone(needed), isGranted); len(lacks) > 0 {
 			return Failed, "the account lacks " + strings.Join(lacks, ", ") + " on " + r.name(ref) +
 				": add this to the account's role there" + propagating(t.kind)
 		}

@@ -37,10 +37,10 @@ func (r *inspection) server(ctx context.Context) {
 	})
 	r.add(checkServer, "", func() (Result, string) {
 		if err == nil || session.Untrusted(err) || refused(err) {
-			return OK, r.Server + " answers"
+			return OK, r.address + " answers"
 		}
 		return Failed, fmt.Sprintf("%s does not answer as a vCenter (%s): correct the server, or open the way to its port, usually "+
-			"443, from this computer and from the manager", r.Server, cause(err))
+			"443, from this computer and from the manager", r.address, cause(err))
 	})
 	r.add(checkCertificate, checkServer, func() (Result, string) {
 		if session.Untrusted(err) {

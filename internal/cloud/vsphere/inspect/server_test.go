@@ -35,7 +35,7 @@ func TestVersion(t *testing.T) {
 
 // TestTold: an error is told without what its controllers do and without the server, and its innermost cause without the rest.
 func TestTold(t *testing.T) {
-	r := &inspection{Subject: Subject{Server: "vc.example"}}
+	r := &inspection{address: "vc.example"}
 	known := cloud.Errorf(cloud.Transient, "", "no answer; the controller tries again (vCenter vc.example)")
 	for _, c := range []struct {
 		err         error

@@ -53,7 +53,7 @@ func TestLacks(t *testing.T) {
 		i.Begin()
 		c.vm.Ref = seen.RefOf("vm-1")
 		i.keep(&c.vm)
-		i.Complete()
+		i.Complete(false)
 		expect.Same(t, what, c.want, i.Lacks(m))
 	}
 }
@@ -67,12 +67,12 @@ func TestLacksNothing(t *testing.T) {
 		want   bool
 	}{
 		"up to date":   {func(*Inventory) {}, true},
-		"some folders": {(*Inventory).Partly, false},
+		"some folders": {func(i *Inventory) { i.Complete(true) }, false},
 		"behind":       {(*Inventory).Lose, false},
 	} {
 		var i Inventory
 		i.Begin()
-		i.Complete()
+		i.Complete(false)
 		c.change(&i)
 		expect.Same(t, what+": lacks", c.want, i.Lacks(m))
 	}

@@ -38,26 +38,9 @@ func (i *Inventory) Added() <-chan struct{} {
 	return i.guests.added
 }
 
-// List has the list changed when there is a VM of ours that is not in it. Those that are not ours any more go with the same
-// request, which returns the VMs that the vCenter no longer knows. If it fails, Added fires again.
-func (i *Inventory) List(request func(add, remove []types.ManagedObjectReference) ([]types.ManagedObjectReference, error)) error {
-	add, remove := i.unlisted()
-	if len(add) == 0 {
-		return nil
-	}
-	unknown, err := request(add, remove)
-	if err != nil {
-		i.notListed(add)
-		i.guests.wake()
-		return err
-	}
-	i.notListed(unknown)
-	return nil
-}
-
-// unlisted returns the VMs to add to the list and, if there is one, those to take off it. They count as listed from now on: a VM
+// Unlisted returns the VMs to add to the list and, if there is one, those to take off it. They count as listed from now on: a VM
 // that leaves meanwhile does not.
-func (i *Inventory) unlisted() (add, remove []types.ManagedObjectReference) {
+func (i *Inventory) Unlisted() (add, remove []types.ManagedObjectReference) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for ref, s := range i.vms {
@@ -82,7 +65,12 @@ func (i *Inventory) unlisted() (add, remove []types.ManagedObjectReference) {
 	return add, remove
 }
 
-func (i *Inventory) notListed(refs []types.ManagedObjectReference) {
+// NotListed takes VMs back that a request did not add to the list: those that the vCenter no longer knows, or all of one that
+// failed. Then Added fires again.
+func (i *Inventory) NotListed(refs []types.ManagedObjectReference, failed bool) {
+	if failed {
+		i.guests.wake()
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, ref := range refs {

@@ -64,19 +64,12 @@ func (i *Inventory) Begin() []cloud.Key {
 	return keys
 }
 
-// Complete notes that the snapshot is complete, and returns the keys of all VMs in it.
-func (i *Inventory) Complete() []cloud.Key {
+// Complete notes that the snapshot is complete, of all VMs or of those in some folders, and returns the keys of all VMs in it.
+func (i *Inventory) Complete(ofFolders bool) []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.synced = true
+	i.synced, i.missing.elsewhere = true, ofFolders
 	return i.keys()
-}
-
-// Partly notes that the watch covers only the VMs in some folders.
-func (i *Inventory) Partly() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.missing.elsewhere = true
 }
 
 // Machines returns the keys of the machines in the inventory, also when changes no longer arrive.

@@ -55,7 +55,7 @@ func seenOf(i *Inventory, m cloud.Machine) seen.Found {
 func fresh() *Inventory {
 	var i Inventory
 	i.Begin()
-	i.Complete()
+	i.Complete(false)
 	return &i
 }
 
@@ -195,7 +195,7 @@ func TestByRecord(t *testing.T) {
 	expect.Same(t, "by another machine", cloud.Unseen, i.Find(other, ref).Whose)
 	expect.Same(t, "still a stranger's", 1, len(i.otherVMs))
 	expect.Same(t, "before its guest is known", cloud.Unseen, i.Find(m, ref).Whose)
-	add, _ := i.unlisted()
+	add, _ := i.Unlisted()
 	expect.Same(t, "to be listed", []types.ManagedObjectReference{ref}, add)
 	expect.Same(t, "keys of its guest", []cloud.Key{m.Key}, i.UpdateGuest(appeared("vm", types.ObjectUpdateKindEnter, nil), m.Key))
 	expect.Same(t, "by its record", cloud.Ours, i.Find(m, ref).Whose)
@@ -283,7 +283,7 @@ func TestBeginsAnew(t *testing.T) {
 	i, m := fresh(), machines.VSphere("m")
 	enters(i, "vm", m, "r")
 	i.Update(foreign(1))
-	i.Partly()
+	i.Complete(true)
 	i.missing.vms, i.missing.reports = 1, 1
 	expect.Same(t, "there is something of each kind", true, i.synced && i.size > 0 && i.reports > 0 && i.foreign > 0)
 	expect.Same(t, "keys of before", []cloud.Key{m.Key}, i.Begin())
@@ -320,7 +320,7 @@ func TestInventory(t *testing.T) {
 	if seenOf(i, m).VM != nil {
 		t.Error("an inventory that is not complete knows the VM")
 	}
-	if diff := cmp.Diff([]cloud.Key{m.Key}, i.Complete()); diff != "" {
+	if diff := cmp.Diff([]cloud.Key{m.Key}, i.Complete(false)); diff != "" {
 		t.Errorf("keys of all (-want +got):\n%s", diff)
 	}
 	copied := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
@@ -337,7 +337,7 @@ func TestInventory(t *testing.T) {
 	if seenOf(i, m).VM != nil {
 		t.Error("an inventory that gets no changes answers")
 	}
-	i.Complete()
+	i.Complete(false)
 	if keys := i.Update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || seenOf(i, m).VM != nil {
 		t.Errorf("a VM that left concerns %v and is %+v", keys, seenOf(i, m).VM)
 	}

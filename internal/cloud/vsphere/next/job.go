@@ -56,13 +56,6 @@ func (j *Job) Set(path string, value any) {
 	}
 }
 
-// Apply applies a change that the vCenter has pushed.
-func (j *Job) Apply(u types.ObjectUpdate) {
-	for _, c := range u.ChangeSet {
-		j.Set(c.Name, c.Val)
-	}
-}
-
 // Shown reports whether the VM itself shows that the job is done. Often a change of the VM arrives before that of the task.
 // Nothing shows that a VM is destroyed: one that the account may not see any more leaves the inventory, too.
 func (j Job) Shown(found seen.Found) bool {

@@ -18,47 +18,36 @@ func notProved(m cloud.Machine, vm *seen.VM) *cloud.Error {
 	case vm.Blank():
 		subject = "the VM " + cloud.Clean(vm.Ref.Value, seen.MaxReference) + ", which the status of this machine names,"
 	}
+	lacks, remedy := proofOf(vm, m)
 	return cloud.Errorf(cloud.Denied, infrav1.VMNotProvedReason,
-		"%s may be this machine's, but it %s, so it is left alone: %s", subject, lack(vm, m), remedy(vm, m))
+		"%s may be this machine's, but it %s, so it is left alone: %s", subject, lacks, remedy)
 }
 
-// lack is what of a proof a VM lacks, which may be the machine's.
-func lack(s *seen.VM, m cloud.Machine) string {
-	switch maker := s.Maker(); {
-	case s.BelongsTo(m) && maker != "" && maker != string(m.Cluster.Manager):
-		return "was made by another management cluster, with the UID " + maker
-	case s.BelongsTo(m):
-		return "was made for another object, or with other user data than those in the machine's bootstrap Secret"
-	case s.ID == seen.IDOf(m) && s.Unlike(m):
-		return "has the marks of another machine"
-	case s.ID == seen.IDOf(m):
-		return "does not have all of its marks"
-	case s.Marked(m):
-		return fmt.Sprintf("has the instance UUID %s and not %s", cloud.Clean(s.ID, seen.MaxMark), seen.IDOf(m))
-	case s.Blank():
-		return "has another instance UUID, and no marks"
-	}
-	return fmt.Sprintf("has the instance UUID %s and not %s, and does not have all of its marks",
-		cloud.Clean(s.ID, seen.MaxMark), seen.IDOf(m))
-}
-
-// remedy is what a person can do about that. It never proposes to give the machine's id to a VM that has no mark: if the VM is
-// another's, it would be deleted with the machine.
-func remedy(s *seen.VM, m cloud.Machine) string {
+// proofOf returns what of a proof a VM lacks, which may be the machine's, and what a person can do about that. It never proposes
+// to give the machine's id to a VM that has no mark: if the VM is another's, it would be deleted with the machine.
+func proofOf(s *seen.VM, m cloud.Machine) (lacks, remedy string) {
+	id, otherID := seen.IDOf(m), cloud.Clean(s.ID, seen.MaxMark)
 	marks := fmt.Sprintf("%s=%s and %s=%s in its advanced configuration", seen.MarkOwner, m.Key, seen.MarkProviderID, m.ProviderID)
 	switch maker := s.Maker(); {
 	case s.BelongsTo(m) && maker != "" && maker != string(m.Cluster.Manager):
-		return "restore the machine's bootstrap Secret, or let the operator start the manager with --took-over-from=" + maker
+		return "was made by another management cluster, with the UID " + maker,
+			"restore the machine's bootstrap Secret, or let the operator start the manager with --took-over-from=" + maker
 	case s.BelongsTo(m):
-		return "restore the bootstrap Secret that the VM was made with, or delete the VM"
-	case s.ID == seen.IDOf(m):
-		return "if it is this machine's, set " + marks
+		return "was made for another object, or with other user data than those in the machine's bootstrap Secret",
+			"restore the bootstrap Secret that the VM was made with, or delete the VM"
+	case s.ID == id && s.Unlike(m):
+		return "has the marks of another machine", "if it is this machine's, set " + marks
+	case s.ID == id:
+		return "does not have all of its marks", "if it is this machine's, set " + marks
 	case s.Marked(m):
-		return "if it is this machine's, as after a restore from a backup, set its instance UUID to " + seen.IDOf(m)
+		return "has the instance UUID " + otherID + " and not " + id,
+			"if it is this machine's, as after a restore from a backup, set its instance UUID to " + id
 	case s.Blank():
-		return "look for a VM with the instance UUID " + seen.IDOf(m) + ", and ask who manages the vCenter whose VM this one is"
+		return "has another instance UUID, and no marks",
+			"look for a VM with the instance UUID " + id + ", and ask who manages the vCenter whose VM this one is"
 	}
-	return "if it is this machine's, set its instance UUID to " + seen.IDOf(m) + ", and " + marks
+	return "has the instance UUID " + otherID + " and not " + id + ", and does not have all of its marks",
+		"if it is this machine's, set its instance UUID to " + id + ", and " + marks
 }
 
 // usedAgain is why it is not known that a VM is gone while its reference names the VM of another machine.

@@ -106,7 +106,7 @@ func isMissing(err error) bool {
 // pool finds the pool of that name. Without a name it is the root pool of the only cluster or host.
 func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectReference, error) {
 	if name != "" {
-		return a.find(ctx, "resourcePool", name)
+		return a.find(ctx, ResourcePool, name)
 	}
 	objects, err := a.readProperty(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool", nil)
 	if err != nil {

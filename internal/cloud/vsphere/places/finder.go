@@ -14,31 +14,24 @@ import (
 
 // finders are how govmomi's Finder looks for the places of each field.
 var finders = map[string]func(context.Context, *find.Finder, string) ([]types.ManagedObjectReference, error){
-	Datacenter: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
-		return references(f.DatacenterList(ctx, path))
-	},
-	Template: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
-		return references(f.VirtualMachineList(ctx, path))
-	},
-	Folder: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
-		return references(f.FolderList(ctx, path))
-	},
-	ResourcePool: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
-		return references(f.ResourcePoolList(ctx, path))
-	},
-	Datastore: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
-		return references(f.DatastoreList(ctx, path))
-	},
-	networkInterfaces: func(ctx context.Context, f *find.Finder, path string) ([]types.ManagedObjectReference, error) {
-		return references(f.NetworkList(ctx, path))
-	},
+	Datacenter:        finder((*find.Finder).DatacenterList),
+	Template:          finder((*find.Finder).VirtualMachineList),
+	Folder:            finder((*find.Finder).FolderList),
+	ResourcePool:      finder((*find.Finder).ResourcePoolList),
+	Datastore:         finder((*find.Finder).DatastoreList),
+	networkInterfaces: finder((*find.Finder).NetworkList),
 }
 
-func references[T object.Reference](found []T, err error) (refs []types.ManagedObjectReference, _ error) {
-	for _, entity := range found {
-		refs = append(refs, entity.Reference())
+func finder[T object.Reference](
+	list func(*find.Finder, context.Context, string) ([]T, error),
+) func(context.Context, *find.Finder, string) ([]types.ManagedObjectReference, error) {
+	return func(ctx context.Context, f *find.Finder, path string) (refs []types.ManagedObjectReference, _ error) {
+		found, err := list(f, ctx, path)
+		for _, entity := range found {
+			refs = append(refs, entity.Reference())
+		}
+		return refs, err
 	}
-	return refs, err
 }
 
 // list are the places on a path, as govmomi's Finder sees it. It lists each folder on the way, and each that a wildcard matches.

@@ -21,9 +21,7 @@ var nameable = map[string]struct {
 	Template: {
 		"vm", "vm",
 		[]string{"VirtualMachine"},
-		infrav1.TemplateNotFoundReason,
-		"a name, a path from the datacenter's folder vm such as templates/windows-2022, or an inventory path such as " +
-			"/dc1/vm/templates/windows-2022" + wildcards,
+		infrav1.TemplateNotFoundReason, formsIn("vm", "templates/windows-2022"),
 	},
 	Folder: {
 		"vm", "",
@@ -34,16 +32,12 @@ var nameable = map[string]struct {
 	ResourcePool: {
 		"host", "host",
 		[]string{"ResourcePool"},
-		infrav1.PlacementNotFoundReason,
-		"a name, a path from the datacenter's folder host such as cluster1/Resources, or an inventory path such as " +
-			"/dc1/host/cluster1/Resources" + wildcards,
+		infrav1.PlacementNotFoundReason, formsIn("host", "cluster1/Resources"),
 	},
 	Datastore: {
 		"datastore", "datastore",
 		[]string{"Datastore"},
-		infrav1.PlacementNotFoundReason,
-		"a name, a path from the datacenter's folder datastore such as fast/ssd1, or an inventory path such as " +
-			"/dc1/datastore/fast/ssd1" + wildcards,
+		infrav1.PlacementNotFoundReason, formsIn("datastore", "fast/ssd1"),
 	},
 	networkInterfaces: {
 		"network", "network", networkKinds, infrav1.PlacementNotFoundReason,
@@ -55,6 +49,11 @@ var nameable = map[string]struct {
 		[]string{"DistributedVirtualSwitch", "VmwareDistributedVirtualSwitch"},
 		infrav1.PlacementNotFoundReason, "",
 	},
+}
+
+func formsIn(folder, example string) string {
+	return "a name, a path from the datacenter's folder " + folder + " such as " + example +
+		", or an inventory path such as /dc1/" + folder + "/" + example + wildcards
 }
 
 const wildcards = "; * stands for any letters of a name, if one place alone matches"

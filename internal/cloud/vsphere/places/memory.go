@@ -45,7 +45,12 @@ func (m *memory[T]) ask(ctx context.Context, question string, search func(contex
 		}
 		value, err := search(context.WithoutCancel(ctx))
 		found := answer[T]{value, err}
-		m.keep(question, found)
+		switch { // an error that does not answer the question is not kept
+		case err == nil:
+			m.answers.Set(question, found, keepPlaces)
+		case isMissing(err):
+			m.answers.Set(question, found, keepAbsent)
+		}
 		return found, nil
 	})
 	select {
@@ -54,15 +59,5 @@ func (m *memory[T]) ask(ctx context.Context, question string, search func(contex
 	case r := <-result:
 		found, _ := r.Val.(answer[T])
 		return found.value, found.err
-	}
-}
-
-// keep remembers an answer, unless it is an error that does not answer the question.
-func (m *memory[T]) keep(question string, found answer[T]) {
-	switch {
-	case found.err == nil:
-		m.answers.Set(question, found, keepPlaces)
-	case isMissing(found.err):
-		m.answers.Set(question, found, keepAbsent)
 	}
 }

@@ -67,7 +67,8 @@ func networkField(i int) string { return fmt.Sprintf(networkInterfaces+"[%d].net
 // chart reads the networks that the hosts of the pool have.
 func (a atlas) chart(ctx context.Context, pool types.ManagedObjectReference) (*chart, error) {
 	c := &chart{atlas: a, uuid: map[types.ManagedObjectReference]string{}}
-	hosts := session.Source{Object: pool, Via: "owner", Next: &session.Step{Type: "ComputeResource", Via: "network"}, Visible: true}
+	ofHosts := &types.TraversalSpec{Type: "ComputeResource", Path: "network"}
+	hosts := session.Source{Object: pool, Via: "owner", Next: ofHosts, Visible: true}
 	var err error
 	c.hosts, err = a.readNetworks(ctx, hosts)
 	return c, err
@@ -111,9 +112,14 @@ func (a atlas) readNetworks(ctx context.Context, source session.Source) (network
 // find looks for a network. Each way to write one is tried in turn: a name, a reference, a switch and a name, a path, and then
 // what else the Finder takes.
 func (c *chart) find(ctx context.Context, field, name string) (network, error) {
-	for _, meant := range []func(context.Context, string) (func(network) bool, error){
-		named, referred, c.ofSwitch, c.onPath, c.listed,
-	} {
+	meanings := []func(context.Context, string) (func(network) bool, error){named, referred, c.listed}
+	switch {
+	case isPattern(name):
+		meanings = meanings[2:]
+	case strings.Contains(name, "/"):
+		meanings[0], meanings[1] = c.ofSwitch, c.onPath
+	}
+	for _, meant := range meanings {
 		matches, err := meant(ctx, name)
 		if err != nil {
 			return network{}, err
@@ -130,26 +136,21 @@ func (c *chart) find(ctx context.Context, field, name string) (network, error) {
 
 // choose returns the network that is meant: one that the hosts have, or else one of the datacenter.
 func (c *chart) choose(ctx context.Context, field, name string, matches func(network) bool) (network, error) {
-	for _, scope := range []struct {
-		read func(context.Context) ([]network, error)
-		kind string
-	}{
-		{func(context.Context) ([]network, error) { return c.hosts, nil }, "networks that the hosts of the resource pool have"},
-		{c.readAll, "networks, of which the hosts of the resource pool have none"},
-	} {
-		networks, err := scope.read(ctx)
+	found, kind := filter(c.hosts, matches), "networks that the hosts of the resource pool have"
+	if len(found) == 0 {
+		networks, err := c.readAll(ctx)
 		if err != nil {
 			return network{}, err
 		}
-		switch found := filter(networks, matches); len(found) {
-		case 0:
-		case 1:
-			return found[0], nil
-		default:
-			return network{}, c.ambiguous(ctx, field, name, scope.kind, found)
-		}
+		found, kind = filter(networks, matches), "networks, of which the hosts of the resource pool have none"
 	}
-	return network{}, nil
+	switch len(found) {
+	case 0:
+		return network{}, nil
+	case 1:
+		return found[0], nil
+	}
+	return network{}, c.ambiguous(ctx, field, name, kind, found)
 }
 
 // readAll reads all networks of the datacenter.
@@ -167,25 +168,16 @@ func (c *chart) readAll(ctx context.Context) ([]network, error) {
 
 // named are the networks of a name.
 func named(_ context.Context, name string) (func(network) bool, error) {
-	if strings.Contains(name, "/") || isPattern(name) {
-		return nil, nil
-	}
 	return func(n network) bool { return n.name == name }, nil
 }
 
 // referred is the network of a reference.
 func referred(_ context.Context, name string) (func(network) bool, error) {
-	if strings.Contains(name, "/") || isPattern(name) {
-		return nil, nil
-	}
 	return func(n network) bool { return n.ref.Value == name || n.ref.String() == name }, nil
 }
 
 // ofSwitch are the port groups that a switch and a name mean.
 func (c *chart) ofSwitch(ctx context.Context, name string) (func(network) bool, error) {
-	if !strings.Contains(name, "/") || isPattern(name) {
-		return nil, nil
-	}
 	switchName, group := path.Split(path.Clean(name))
 	dvs, err := c.byPath(ctx, networkSwitch, switchName)
 	if dvs == nil || err != nil {
@@ -197,9 +189,6 @@ func (c *chart) ofSwitch(ctx context.Context, name string) (func(network) bool, 
 // onPath are the networks that a path leads to. The vCenter itself answers with any one of those that have the same name in the
 // same folder.
 func (c *chart) onPath(ctx context.Context, name string) (func(network) bool, error) {
-	if !strings.Contains(name, "/") || isPattern(name) {
-		return nil, nil
-	}
 	ref, err := c.byPath(ctx, networkInterfaces, name)
 	if ref == nil || err != nil {
 		return nil, err

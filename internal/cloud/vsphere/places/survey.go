@@ -3,6 +3,7 @@ package places
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
@@ -15,6 +16,7 @@ import (
 // that it depends on was not found.
 type Site struct {
 	Field, Name string // as the spec has them; a place that the spec leaves out has no name
+	Needs       string // the field of the place that it depends on
 	Ref         types.ManagedObjectReference
 	Err         error
 }
@@ -34,17 +36,20 @@ const (
 	networkSwitch     = "switch" // part of the name of a network
 )
 
-// Sites are the places of a spec, none of which was looked for yet. Each comes after those that it depends on.
+// Sites are the places of a spec, none of which was looked for yet. Each comes after those that it depends on. Which network a
+// name means depends on the pool's hosts.
 func Sites(spec infrav1.VSphereVM) []Site {
 	sites := []Site{
-		{Field: Datacenter, Name: spec.Datacenter}, {Field: Folder, Name: spec.Folder}, {Field: ResourcePool, Name: spec.ResourcePool},
+		{Field: Datacenter, Name: spec.Datacenter},
+		{Field: Folder, Name: spec.Folder, Needs: Datacenter},
+		{Field: ResourcePool, Name: spec.ResourcePool, Needs: Datacenter},
 	}
 	if spec.Datastore != "" {
-		sites = append(sites, Site{Field: Datastore, Name: spec.Datastore})
+		sites = append(sites, Site{Field: Datastore, Name: spec.Datastore, Needs: Datacenter})
 	}
-	sites = append(sites, Site{Field: Template, Name: spec.Image.Template})
+	sites = append(sites, Site{Field: Template, Name: spec.Image.Template, Needs: Datacenter})
 	for i, nic := range spec.NetworkInterfaces {
-		sites = append(sites, Site{Field: networkField(i), Name: nic.Network})
+		sites = append(sites, Site{Field: networkField(i), Name: nic.Network, Needs: ResourcePool})
 	}
 	return sites
 }
@@ -57,7 +62,7 @@ func (p *Places) Survey(ctx context.Context, spec infrav1.VSphereVM) (Placement,
 	s := surveyor{spec: spec}
 	for i := range sites {
 		site := &sites[i]
-		if i == 0 || !s.mayLook(sites[0], *site) {
+		if !slices.ContainsFunc(sites, func(needed Site) bool { return needed.Field == site.Needs && needed.Found() }) {
 			continue
 		}
 		search := func(ctx context.Context, c *vim25.Client) (types.ManagedObjectReference, error) {
@@ -72,11 +77,6 @@ func (p *Places) Survey(ctx context.Context, spec infrav1.VSphereVM) (Placement,
 type surveyor struct {
 	spec      infrav1.VSphereVM
 	placement Placement
-}
-
-// mayLook reports whether the places on which a site depends were found. Which network a name means depends on the pool's hosts.
-func (s *surveyor) mayLook(datacenter, site Site) bool {
-	return datacenter.Found() && (kindOf(site.Field) != networkInterfaces || s.placement.Pool.Value != "")
 }
 
 func (s *surveyor) find(ctx context.Context, a atlas, site Site) (ref types.ManagedObjectReference, err error) {

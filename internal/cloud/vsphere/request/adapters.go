@@ -15,6 +15,10 @@ func AdapterChanges(placement places.Placement, nics []infrav1.MachineNetworkInt
 	if len(placement.Networks) == 0 {
 		return unpluggedChanges(placement.Adapters)
 	}
+	return networkChanges(placement, nics)
+}
+
+func networkChanges(placement places.Placement, nics []infrav1.MachineNetworkInterface) []types.BaseVirtualDeviceConfigSpec {
 	var changes []types.BaseVirtualDeviceConfigSpec
 	change := func(operation types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
 		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: operation, Device: device})

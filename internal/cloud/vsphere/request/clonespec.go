@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"sync"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -99,18 +98,10 @@ func Metadata(m cloud.Machine) []byte {
 	return text
 }
 
-// writers are used again, because a new one takes a megabyte.
-var writers = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // fails only for a level that there is not
-	return w
-}}
-
 func pack(data []byte) string {
-	w, _ := writers.Get().(*gzip.Writer)
-	defer writers.Put(w)
 	var packed bytes.Buffer
-	w.Reset(&packed)
-	_, _ = w.Write(data) // a Buffer takes everything
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // fails only for a level that there is not
+	_, _ = w.Write(data)                                       // a Buffer takes everything
 	_ = w.Close()
 	return base64.StdEncoding.EncodeToString(packed.Bytes())
 }

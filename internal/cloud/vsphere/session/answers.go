@@ -68,19 +68,19 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer.Body = http.NoBody                                   // because the status is the answer
 		return answer, nil
 	}
-	read := loan{share: b.share}
+	read := Loan{share: b.share}
 	kept := sieve{room: &read, counted: uncounted}
 	leave := func() {}
 	if _, err = io.Copy(&kept, body); err == nil && kept.parts > heavy { // which the sieve ends at its limits
 		leave, err = decoders.Enter(r.Context(), b.share.Namespace())
 	}
 	if err != nil {
-		read.end()
+		read.End()
 		return nil, err
 	}
 	answer.Body = arrived{&kept.out, sync.OnceFunc(func() {
 		leave()
-		read.end()
+		read.End()
 	})}
 	return answer, nil
 }
@@ -107,7 +107,7 @@ type sieve struct {
 	state                    state
 	quote, previous          byte
 	entity, cut              bool // in a text: an & was kept without its ; yet, and the rest is left out
-	room                     *loan
+	room                     *Loan
 	counted                  int // bytes of out for which there is room
 }
 
@@ -155,7 +155,7 @@ func (s *sieve) sift(p []byte) error {
 	case s.out.Len() > s.counted:
 		growth := s.out.Len() - s.counted + uncounted
 		s.counted += growth
-		return s.room.take(decoded * growth)
+		return s.room.Take(decoded * growth)
 	}
 	return nil
 }

@@ -282,11 +282,6 @@ func TestServerText(t *testing.T) {
 	}
 }
 
-// TestNoFault: a property may be missing without a reason.
-func TestNoFault(t *testing.T) {
-	expect.OK(t, denied([]types.MissingProperty{{Path: "name"}}))
-}
-
 // TestPrincipal: what means the same account is equal, however it is written, and nothing else is.
 func TestPrincipal(t *testing.T) {
 	good := func() map[string][]byte {

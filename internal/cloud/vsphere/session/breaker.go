@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/methods"
@@ -46,8 +47,8 @@ func (s *Session) ProbeEvery(pause time.Duration) { s.breaker.state.Pause = paus
 
 // Await asks a vCenter that does not answer every few seconds, until it does or ctx ends. No other call asks it then.
 func (s *Session) Await(ctx context.Context) {
-	s.breaker.await(1)
-	defer s.breaker.await(-1)
+	s.breaker.awaiting.Add(1)
+	defer s.breaker.awaiting.Add(-1)
 	for s.Broken() {
 		select {
 		case <-ctx.Done():
@@ -91,7 +92,7 @@ func (s *Session) Check(ctx context.Context) {
 type circuit struct {
 	mu       sync.Mutex
 	state    breaker.Breaker // its calls are the probes; an answer does not close it, see answered
-	awaiting int             // how many wait until it closes
+	awaiting atomic.Int32    // how many wait until it closes
 	heard    time.Time
 	requests map[*context.CancelFunc]bool // in flight
 }
@@ -115,7 +116,7 @@ func (c *circuit) refusal() error {
 func (c *circuit) beginProbe(now time.Time, waits bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.Cause() == nil || !waits && c.awaiting > 0 {
+	if c.state.Cause() == nil || !waits && c.awaiting.Load() > 0 {
 		return false
 	}
 	passes, _ := c.state.Begin(now)
@@ -136,12 +137,6 @@ func (c *circuit) due(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return max(c.state.Due().Sub(now), c.state.Pause/100)
-}
-
-func (c *circuit) await(change int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.awaiting += change
 }
 
 // restore closes the circuit.

@@ -96,18 +96,6 @@ func TestOneAnswerIsEnough(t *testing.T) {
 	}
 }
 
-// TestCheck: who asks whether the vCenter answers, after a wait that had no answer, need not ask again.
-func TestCheck(t *testing.T) {
-	v := newSilent(t)
-	s := v.open(t)
-	expect.OK(t, ask(t, s))
-	s.Check(t.Context())
-	expect.Same(t, "broken while it answers", false, s.Broken())
-	v.shut.Store(true)
-	s.Check(t.Context())
-	expect.Same(t, "broken", true, s.Broken())
-}
-
 // statuses answers with a status and nothing else.
 type statuses int
 
@@ -266,22 +254,6 @@ func TestLostSessionIsProbed(t *testing.T) {
 	expect.Same(t, "sessions", 1, len(v.Owner(t).Sessions()))
 }
 
-// TestWhoWaitsAsks: while one waits for the vCenter, the probes are its own, one at a time.
-func TestWhoWaitsAsks(t *testing.T) {
-	now := time.Unix(0, 0)
-	b := circuit{state: newBreaker()}
-	b.trip(now, http.ErrHandlerTimeout)
-	b.await(1)
-	now = now.Add(probeEvery)
-	expect.Same(t, "another caller asks", false, b.beginProbe(now, false))
-	expect.Same(t, "who waits asks", true, b.beginProbe(now, true))
-	now = now.Add(probeEvery)
-	expect.Same(t, "it asks a second time before the first has ended", false, b.beginProbe(now, true))
-	b.endProbe()
-	b.await(-1)
-	expect.Same(t, "another caller asks when none waits", true, b.beginProbe(now, false))
-}
-
 // TestAwaitEnds: who waits for a vCenter that does not answer leaves when its context ends.
 func TestAwaitEnds(t *testing.T) {
 	s := open(t, vcenter.New(t).Credentials())
@@ -290,12 +262,11 @@ func TestAwaitEnds(t *testing.T) {
 	left := make(chan struct{})
 	go func() { s.Await(ctx); close(left) }()
 	wait.Until(t, "the wait", func() (any, bool) {
-		s.breaker.mu.Lock()
-		defer s.breaker.mu.Unlock()
-		return s.breaker.awaiting, s.breaker.awaiting == 1
+		waiting := s.breaker.awaiting.Load()
+		return waiting, waiting == 1
 	})
 	cancel()
 	<-left
 	expect.Same(t, "broken", true, s.Broken())
-	expect.Same(t, "those that wait", 0, s.breaker.awaiting)
+	expect.Same(t, "those that wait", int32(0), s.breaker.awaiting.Load())
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
@@ -101,7 +100,7 @@ func TestSource(t *testing.T) {
 	further.Skip = new(true)
 	further.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: "Datacenter", Path: "datastore"}}
 	expect.Same(t, "what is in that", types.ObjectSpec{Obj: from, Skip: new(true), SelectSet: []types.BaseSelectionSpec{further}},
-		Source{Object: from, Via: "childEntity", Next: &Step{"Datacenter", "datastore"}}.spec())
+		Source{Object: from, Via: "childEntity", Next: &types.TraversalSpec{Type: "Datacenter", Path: "datastore"}}.spec())
 }
 
 // TestPage: what a page tells of its objects; one that may not be read is an error, or left out, and one that is empty is none.
@@ -137,18 +136,6 @@ func TestPage(t *testing.T) {
 		found := Objects{}
 		expect.Same(t, name, c.good, found.add(page, 1, Source{Visible: c.visible}, nil) == nil)
 		expect.Same(t, name+": found", c.want, found)
-	}
-}
-
-// TestAt: the calls of a context are for one server, or for any.
-func TestAt(t *testing.T) {
-	for want, got := range map[string]any{"a": "a", "": ""} {
-		expect.Same(t, "server", got, Expect(t.Context(), want).Value(serverKey{}))
-	}
-	c := &vim25.Client{}
-	c.ServiceContent.About.InstanceUuid = "a"
-	for want, good := range map[string]bool{"a": true, "": true, "b": false} {
-		expect.Same(t, "the server is "+want, good, expected(Expect(t.Context(), want), c) == nil)
 	}
 }
 

@@ -13,161 +13,103 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// rule is what an error of vCenter means for us.
+// meaning is what an error of the vCenter means for us.
+type meaning struct {
+	kind   cloud.Kind
+	reason string
+}
+
+var (
+	rejected    = meaning{cloud.Denied, infrav1.CredentialsRejectedReason}
+	unreachable = meaning{cloud.Transient, infrav1.CloudUnreachableReason}
+	exhausted   = meaning{cloud.Exhausted, infrav1.CapacityExhaustedReason}
+	taskFailed  = meaning{cloud.Transient, infrav1.CloudTaskFailedReason}
+	nameTaken   = meaning{cloud.Invalid, infrav1.NameTakenReason}
+	invalid     = meaning{cloud.Invalid, infrav1.SpecInvalidReason}
+)
+
+// rule gives the errors that it matches a meaning and a sentence.
 type rule struct {
 	matches func(error) bool
-	kind    cloud.Kind
-	reason  string
+	meaning
 	message string
+}
+
+func (m meaning) rule(matches func(error) bool, message string) rule {
+	return rule{matches, m, message}
 }
 
 // rules are tried in order: a fault that is a special case of another stands before it. The message of a fault that names
 // a privilege or a property gets that name appended.
 var rules = []rule{
-	{
-		Is[types.BaseInvalidLogin], cloud.Denied, infrav1.CredentialsRejectedReason,
-		"the vCenter rejects the user name or password: correct them in the Secret with the credentials",
-	},
-	{
-		Is[*types.NotAuthenticated], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter ended the session; the controller logs in again",
-	},
-	{
-		Is[types.BaseNoPermission], cloud.Denied, infrav1.CredentialsRejectedReason,
-		"the vCenter account lacks a privilege: give its role the privilege",
-	},
-	{
-		Untrusted, cloud.Denied, infrav1.CredentialsRejectedReason,
-		"the server's certificate is not the one that the Secret with the credentials trusts, so nothing was sent to it: " +
-			"correct server, ca.crt or thumbprint",
-	},
+	rejected.rule(Is[types.BaseInvalidLogin],
+		"the vCenter rejects the user name or password: correct them in the Secret with the credentials"),
+	unreachable.rule(Is[*types.NotAuthenticated], "the vCenter ended the session; the controller logs in again"),
+	rejected.rule(Is[types.BaseNoPermission], "the vCenter account lacks a privilege: give its role the privilege"),
+	rejected.rule(Untrusted,
+		"the server's certificate is not the one that the Secret with the credentials trusts, so nothing was sent to it: "+
+			"correct server, ca.crt or thumbprint"),
 
-	{
-		matches(ErrNoRoom), cloud.Transient, infrav1.CloudUnreachableReason,
-		"what is kept of the vCenters and workload clusters of the machine's namespace leaves no room for the vCenter's answer; the " +
-			"controller tries again; the operator may allow more clusters, and room with them, by the manager's flag --tenants",
-	},
-	{
-		matches(ErrTooLarge), cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter's answer is larger than any that a call of ours needs, so it was not read: check the server in the Secret with " +
-			"the credentials; the controller tries again",
-	},
-	{
-		matches(ErrForeign), cloud.Transient, infrav1.CloudUnreachableReason,
-		"the server's answer is not one of a vCenter: check the server in the Secret with the credentials; the controller tries again",
-	},
+	unreachable.rule(matches(ErrNoRoom),
+		"what is kept of the vCenters and workload clusters of the machine's namespace leaves no room for the vCenter's answer; the "+
+			"controller tries again; the operator may allow more clusters, and room with them, by the manager's flag --tenants"),
+	unreachable.rule(matches(ErrTooLarge),
+		"the vCenter's answer is larger than any that a call of ours needs, so it was not read: check the server in the Secret with "+
+			"the credentials; the controller tries again"),
+	unreachable.rule(matches(ErrForeign),
+		"the server's answer is not one of a vCenter: check the server in the Secret with the credentials; the controller tries again"),
 
-	{
-		Is[types.BaseInsufficientResourcesFault], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"vSphere has no room for the VM: free resources or choose another resource pool; the controller tries again",
-	},
-	{
-		Is[*types.NoDiskSpace], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"the datastore has no room for the VM: free space or choose another datastore; the controller tries again",
-	},
-	{
-		Is[types.BaseNotEnoughLicenses], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"vSphere has no license left for the VM; the controller tries again",
-	},
-	{
-		Is[*types.NoCompatibleHost], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"no host of the cluster can run the VM; the controller tries again",
-	},
-	{
-		Is[*types.NoActiveHostInCluster], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"no host of the cluster is up; the controller tries again",
-	},
+	exhausted.rule(Is[types.BaseInsufficientResourcesFault],
+		"vSphere has no room for the VM: free resources or choose another resource pool; the controller tries again"),
+	exhausted.rule(Is[*types.NoDiskSpace],
+		"the datastore has no room for the VM: free space or choose another datastore; the controller tries again"),
+	exhausted.rule(Is[types.BaseNotEnoughLicenses], "vSphere has no license left for the VM; the controller tries again"),
+	exhausted.rule(Is[*types.NoCompatibleHost], "no host of the cluster can run the VM; the controller tries again"),
+	exhausted.rule(Is[*types.NoActiveHostInCluster], "no host of the cluster is up; the controller tries again"),
 
-	{
-		Is[*types.DuplicateName], cloud.Invalid, infrav1.NameTakenReason,
-		"the folder already has an object with the VM's name that this provider did not make; the controller leaves it alone",
-	},
-	{
-		Is[*types.ManagedObjectNotFound], cloud.Transient, infrav1.CloudUnreachableReason,
-		"something that the VM needs was removed from the vCenter while it was in use; the controller looks it up again",
-	},
+	nameTaken.rule(Is[*types.DuplicateName],
+		"the folder already has an object with the VM's name that this provider did not make; the controller leaves it alone"),
+	unreachable.rule(Is[*types.ManagedObjectNotFound],
+		"something that the VM needs was removed from the vCenter while it was in use; the controller looks it up again"),
 
-	{
-		Is[types.BaseInvalidState], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the VM, its template or its host is in a state that does not allow this; the controller tries again",
-	},
-	{
-		Is[types.BaseTaskInProgress], cloud.Transient, infrav1.CloudUnreachableReason,
-		"vSphere is busy with the VM or its template; the controller tries again",
-	},
-	{
-		Is[types.BaseHostCommunication], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter cannot reach the VM's host; the controller tries again",
-	},
-	{
-		Is[types.BaseTimedout], cloud.Transient, infrav1.CloudUnreachableReason,
-		"vSphere took too long; the controller tries again",
-	},
-	{
-		Is[*types.RequestCanceled], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the task was cancelled in the vCenter; the controller tries again",
-	},
-	{
-		Is[*types.ConcurrentAccess], cloud.Transient, infrav1.CloudUnreachableReason,
-		"another client changed the VM at the same time; the controller tries again",
-	},
-	{
-		Is[types.BaseInvalidDatastore], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the datastore cannot be used at the moment; the controller tries again",
-	},
+	unreachable.rule(Is[types.BaseInvalidState],
+		"the VM, its template or its host is in a state that does not allow this; the controller tries again"),
+	unreachable.rule(Is[types.BaseTaskInProgress], "vSphere is busy with the VM or its template; the controller tries again"),
+	unreachable.rule(Is[types.BaseHostCommunication], "the vCenter cannot reach the VM's host; the controller tries again"),
+	unreachable.rule(Is[types.BaseTimedout], "vSphere took too long; the controller tries again"),
+	unreachable.rule(Is[*types.RequestCanceled], "the task was cancelled in the vCenter; the controller tries again"),
+	unreachable.rule(Is[*types.ConcurrentAccess], "another client changed the VM at the same time; the controller tries again"),
+	unreachable.rule(Is[types.BaseInvalidDatastore], "the datastore cannot be used at the moment; the controller tries again"),
 
-	{
-		// ESXi's answer to most of what fails: a file that is locked, a swap file that finds no room, a device that is away.
-		Is[*types.GenericVmConfigFault], cloud.Transient, infrav1.CloudTaskFailedReason,
-		"vSphere could not make or start the VM; the controller tries again",
-	},
-	{
-		Is[types.BaseCannotAccessVmComponent], cloud.Transient, infrav1.CloudTaskFailedReason,
-		"a host cannot reach a disk or network of the VM: bring it back, or choose another place; the controller tries again",
-	},
-	{
-		Is[types.BaseFileFault], cloud.Transient, infrav1.CloudTaskFailedReason,
-		"vSphere cannot use a file of the VM or of its template; the controller tries again",
-	},
+	// ESXi's answer to most of what fails: a file that is locked, a swap file that finds no room, a device that is away.
+	taskFailed.rule(Is[*types.GenericVmConfigFault], "vSphere could not make or start the VM; the controller tries again"),
+	taskFailed.rule(Is[types.BaseCannotAccessVmComponent],
+		"a host cannot reach a disk or network of the VM: bring it back, or choose another place; the controller tries again"),
+	taskFailed.rule(Is[types.BaseFileFault],
+		"vSphere cannot use a file of the VM or of its template; the controller tries again"),
 
-	{
-		Is[types.BaseVmConfigFault], cloud.Invalid, infrav1.SpecInvalidReason,
-		"vSphere cannot make a VM of this spec from this template: correct the spec",
-	},
-	{
-		Is[types.BaseInvalidArgument], cloud.Invalid, infrav1.SpecInvalidReason,
-		"vSphere rejects a value of the spec: correct it",
-	},
-	{
-		Is[types.BaseNotSupported], cloud.Invalid, infrav1.SpecInvalidReason,
-		"vSphere does not support a setting of the spec: change it",
-	},
-	{
-		Is[types.BaseMigrationFault], cloud.Invalid, infrav1.SpecInvalidReason,
-		"the template cannot be cloned to this place: choose another resource pool, datastore or network",
-	},
+	invalid.rule(Is[types.BaseVmConfigFault], "vSphere cannot make a VM of this spec from this template: correct the spec"),
+	invalid.rule(Is[types.BaseInvalidArgument], "vSphere rejects a value of the spec: correct it"),
+	invalid.rule(Is[types.BaseNotSupported], "vSphere does not support a setting of the spec: change it"),
+	invalid.rule(Is[types.BaseMigrationFault],
+		"the template cannot be cloned to this place: choose another resource pool, datastore or network"),
 
-	{
-		Is[types.BaseMethodFault], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter answers with an unknown fault; the controller tries again",
-	},
+	unreachable.rule(Is[types.BaseMethodFault], "the vCenter answers with an unknown fault; the controller tries again"),
 }
 
-// unreachable is what remains: no answer, or none that is vCenter's.
-var unreachable = rule{
-	nil, cloud.Transient, infrav1.CloudUnreachableReason,
-	"the vCenter does not answer; the controller tries again",
-}
+// noAnswer is what remains: no answer, or none that is vCenter's.
+var noAnswer = rule{meaning: unreachable, message: "the vCenter does not answer; the controller tries again"}
 
 // Classify turns any error of a call or task into one that the controllers understand; the first one wins.
 func Classify(err error) error {
-	if err == nil || errors.Is(err, cloud.ErrNotFound) {
+	if _, ok := errors.AsType[*cloud.Error](err); ok || err == nil || errors.Is(err, cloud.ErrNotFound) {
 		return err
 	}
-	if _, ok := errors.AsType[*cloud.Error](err); ok {
-		return err
-	}
-	found := unreachable
+	return classified(err)
+}
+
+func classified(err error) error {
+	found := noAnswer
 	for _, r := range rules {
 		if r.matches(err) {
 			found = r
@@ -175,7 +117,7 @@ func Classify(err error) error {
 		}
 	}
 	answer := &cloud.Error{Kind: found.kind, Reason: found.reason, Message: found.message + detail(err), Err: quoted{err}}
-	if found.reason == infrav1.CloudTaskFailedReason {
+	if found.meaning == taskFailed {
 		answer.After = pause
 	}
 	return answer
@@ -183,6 +125,19 @@ func Classify(err error) error {
 
 // pause is how long to wait before the next try when a task failed: the cause seldom goes away within a second.
 const pause = 30 * time.Second
+
+// notBefore is an error for all machines of an account, which tries again by itself.
+func notBefore(pause time.Duration, reason, err error) error {
+	cloudErr, _ := errors.AsType[*cloud.Error](Classify(err))
+	shared := *cloudErr
+	shared.After, shared.Err = pause, quoted{fmt.Errorf("%w: %w", reason, err)}
+	return &shared
+}
+
+// refused reports whether the vCenter rejects the user. Any other fault is one of a vCenter that is not quite there.
+func refused(err error) bool {
+	return Is[types.BaseInvalidLogin](err) || Is[types.BaseNoPermission](err)
+}
 
 // Bounds of what is shown of a text that a server sends.
 const (

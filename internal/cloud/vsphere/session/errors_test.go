@@ -75,7 +75,7 @@ func TestClassify(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloudtest.WantError(t, Classify(err), cloud.Transient, infrav1.CloudUnreachableReason)
-			if Classify(err).Error() != unreachable.message {
+			if Classify(err).Error() != noAnswer.message {
 				t.Errorf("message %q has something in it that changes", Classify(err))
 			}
 			if !errors.Is(Classify(err), err) {
@@ -140,8 +140,7 @@ func TestKnownErrors(t *testing.T) {
 		"a cause":    {Message: "a sentence", Err: errors.New("a cause")},
 		"a sentence": {Message: "a sentence"},
 	} {
-		if got := (quotedError{known}).Error(); got != want {
-			t.Errorf("log: %q, want %q", got, want)
-		}
+		shown, _ := errors.AsType[*cloud.Error](at("vc").withServer(known))
+		expect.Same(t, "log", want, shown.Err.Error())
 	}
 }

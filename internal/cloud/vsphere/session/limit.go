@@ -59,7 +59,9 @@ func Unlimited(ctx context.Context) context.Context {
 // caller that comes when a probe is due makes it. Do calls Enter; so must a caller that is about to wait for the calls of another
 // one.
 func (s *Session) Enter(ctx context.Context) error {
-	s.probeIfDue(ctx, false)
+	if s.Broken() {
+		s.probeIfDue(ctx, false)
+	}
 	if err := s.breaker.refusal(); err != nil {
 		return err
 	}

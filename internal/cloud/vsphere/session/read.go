@@ -19,7 +19,7 @@ type Objects map[types.ManagedObjectReference]map[string]any
 type Source struct {
 	Object types.ManagedObjectReference
 	Via    string
-	Next   *Step
+	Next   *types.TraversalSpec
 
 	// Visible leaves out the objects that the account may not read, instead of an error.
 	Visible bool
@@ -28,9 +28,6 @@ type Source struct {
 	Keep func(types.ManagedObjectReference, map[string]any) bool
 }
 
-// Step is a path from objects of a type to others.
-type Step struct{ Type, Via string }
-
 func (source Source) spec() types.ObjectSpec {
 	if source.Via == "" {
 		return types.ObjectSpec{Obj: source.Object}
@@ -38,7 +35,7 @@ func (source Source) spec() types.ObjectSpec {
 	path := &types.TraversalSpec{Type: source.Object.Type, Path: source.Via}
 	if source.Next != nil {
 		path.Skip = new(true)
-		path.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: source.Next.Type, Path: source.Next.Via}}
+		path.SelectSet = []types.BaseSelectionSpec{source.Next}
 	}
 	return types.ObjectSpec{Obj: source.Object, Skip: new(true), SelectSet: []types.BaseSelectionSpec{path}}
 }
@@ -62,10 +59,11 @@ func ReadKinds(ctx context.Context, c *vim25.Client, source Source, want map[str
 	if err != nil {
 		return nil, err
 	}
+	room, _ := ctx.Value(loanKey{}).(*Loan) // nil outside of Do
 	found, read := Objects{}, 0
 	for page := answer.Returnval; page != nil; {
 		read += len(page.Objects)
-		if err := found.add(page, read, source, loanOf(ctx)); err != nil {
+		if err := found.add(page, read, source, room); err != nil {
 			giveBack(ctx, c, page.Token)
 			return nil, err
 		}
@@ -91,7 +89,7 @@ const (
 	perObject = 512 // bytes, besides its properties
 )
 
-func (found Objects) add(page *types.RetrieveResult, read int, source Source, room *loan) error {
+func (found Objects) add(page *types.RetrieveResult, read int, source Source, room *Loan) error {
 	switch {
 	case read > maxObjects:
 		return fmt.Errorf("%w: more than %d objects", ErrTooLarge, maxObjects)
@@ -109,7 +107,7 @@ func (found Objects) add(page *types.RetrieveResult, read int, source Source, ro
 		}
 		found[o.Obj] = properties
 		if err == nil {
-			err = room.take(perObject + tenants.SizeOf(properties))
+			err = room.Take(perObject + tenants.SizeOf(properties))
 		}
 		if err != nil {
 			return err

@@ -102,7 +102,7 @@ func TestLongestList(t *testing.T) {
 // TestReadHasRoom: what is wanted of a list takes room, and nothing else of it; a list that finds none is an error.
 func TestReadHasRoom(t *testing.T) {
 	kept := &tenants.Bytes{}
-	room := &loan{share: kept.Share("team")}
+	room := &Loan{share: kept.Share("team")}
 	page := &types.RetrieveResult{}
 	for i := range maxObjects {
 		page.Objects = append(page.Objects, types.ObjectContent{
@@ -118,6 +118,6 @@ func TestReadHasRoom(t *testing.T) {
 		t.Errorf("an object with a name of 1 KiB takes %d bytes", taken)
 	}
 	expect.Same(t, "no room", true, errors.Is(found.add(page, 1, Source{}, room), ErrNoRoom))
-	room.end()
+	room.End()
 	expect.Same(t, "kept in the end", 0, kept.Kept("team"))
 }

@@ -22,6 +22,13 @@ func (s *Session) Server(ctx context.Context) (string, error) {
 	})
 }
 
+// User is the name that the vCenter has for the account's user, once logged in.
+func (s *Session) User() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.user
+}
+
 // errOtherServer is the error while an account that is of no use any more is still open.
 var errOtherServer = &cloud.Error{
 	Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Err: cloud.ErrOtherServer,
@@ -29,28 +36,11 @@ var errOtherServer = &cloud.Error{
 		"machines of the first one; the controller logs in anew for those of the other",
 }
 
-type serverKey struct{}
-
-// Expect lets the calls of a context fail if the server is another one than this: a login may find another vCenter at the
-// address, and a caller that has called Server before would take it for the first. An empty one is any.
-func Expect(ctx context.Context, server string) context.Context {
-	return context.WithValue(ctx, serverKey{}, server)
-}
-
-func expected(ctx context.Context, c *vim25.Client) error {
-	want, _ := ctx.Value(serverKey{}).(string)
-	return compare(want, c.ServiceContent.About.InstanceUuid)
-}
-
 // Verify returns an error if the vCenter is not this one, as far as is known. An empty one is any.
 func (s *Session) Verify(server string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return compare(server, s.server)
-}
-
-func compare(want, got string) error {
-	if want == "" || got == "" || want == got {
+	if server == "" || s.server == "" || server == s.server {
 		return nil
 	}
 	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,

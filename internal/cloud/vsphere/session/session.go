@@ -21,10 +21,8 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -74,6 +72,7 @@ type Session struct {
 	mu     sync.Mutex
 	client *vim25.Client // nil until logged in
 	server string        // its instance UUID, once logged in
+	user   string        // as the vCenter calls it, once logged in
 	err    error         // of the last login, if it was refused
 	retry  time.Time     // when the next login may be tried
 	closed bool
@@ -87,9 +86,9 @@ func Open(credentials map[string][]byte) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{endpoint: target, now: time.Now, placed: make(chan struct{}, InFlight)}
-	s.breaker.state = newBreaker()
-	return s, nil
+	return &Session{
+		endpoint: target, now: time.Now, breaker: circuit{state: newBreaker()}, placed: make(chan struct{}, InFlight),
+	}, nil
 }
 
 // Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: if the vCenter has
@@ -109,9 +108,6 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 		if err != nil {
 			return answer, err
 		}
-		if err := expected(ctx, client); err != nil {
-			return answer, err
-		}
 		answer, err = attempt(ctx, s, client, call)
 		if retried || !Is[*types.NotAuthenticated](err) {
 			return answer, Classify(err)
@@ -124,9 +120,9 @@ func attempt[T any](
 	ctx context.Context, s *Session, c *vim25.Client, call func(context.Context, *vim25.Client) (T, error),
 ) (answer T, err error) {
 	defer Recover(&err)
-	ctx, end := s.borrow(ctx)
-	defer end()
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	room := s.Loan()
+	defer room.End()
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, loanKey{}, room), CallTimeout)
 	defer cancel()
 	return call(ctx, c)
 }
@@ -185,22 +181,27 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.client, s.err = client, nil; client != nil {
-		s.server = client.ServiceContent.About.InstanceUuid
+	if s.client, s.err = client, nil; err != nil {
+		return nil, s.failed(err)
 	}
+	s.server = client.ServiceContent.About.InstanceUuid
+	s.breaker.restore()
+	return client, nil
+}
+
+// failed notes why a login failed, and returns the error until the next one; s.mu is held.
+func (s *Session) failed(err error) error {
+	pause := lookAgain
 	switch {
 	case refused(err):
-		s.err, s.retry = notBefore(afterRefusal, errUnasked, err), s.now().Add(afterRefusal)
-		s.breaker.restore()
-	case errors.Is(err, cloud.ErrOtherServer):
-		s.err, s.retry = notBefore(lookAgain, errUnasked, err), s.now().Add(lookAgain)
-		s.breaker.restore()
-	case err != nil:
+		pause = afterRefusal
+	case !errors.Is(err, cloud.ErrOtherServer):
 		s.breaker.trip(s.now(), err)
-	default:
-		s.breaker.restore()
+		return s.breaker.refusal()
 	}
-	return client, cmp.Or(s.err, s.breaker.refusal())
+	s.breaker.restore()
+	s.err, s.retry = notBefore(pause, errUnasked, err), s.now().Add(pause)
+	return s.err
 }
 
 // enter opens a session at a server, or at any if it is empty. Close ends it as long as the password is not sent. From then on
@@ -224,22 +225,14 @@ func (s *Session) enter(ctx context.Context, server string) (*vim25.Client, erro
 		client.CloseIdleConnections()
 		return nil, errClosed
 	}
-	return s.endpoint.login(ctx, client)
-}
-
-// notBefore is an error for all machines of an account, which tries again by itself.
-func notBefore(pause time.Duration, reason, err error) error {
-	shared := cloud.Error{Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: unreachable.message}
-	if cloudErr, ok := errors.AsType[*cloud.Error](Classify(err)); ok {
-		shared = *cloudErr
+	user, err := s.endpoint.login(ctx, client)
+	if err != nil {
+		return nil, err
 	}
-	shared.After, shared.Err = pause, quoted{fmt.Errorf("%w: %w", reason, err)}
-	return &shared
-}
-
-// refused reports whether the vCenter rejects the user. Any other fault is one of a vCenter that is not quite there.
-func refused(err error) bool {
-	return Is[types.BaseInvalidLogin](err) || Is[types.BaseNoPermission](err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.user = user
+	return client, nil
 }
 
 // Health returns the state of the session.
@@ -322,16 +315,17 @@ func (e endpoint) reach(
 	return client, nil
 }
 
-// login opens a session at a server that was reached. Its connections are closed if it does not let us in.
-func (e endpoint) login(ctx context.Context, client *vim25.Client) (*vim25.Client, error) {
-	_, err := methods.Login(ctx, client, &types.Login{
+// login opens a session at a server that was reached, and returns its name for the user. Its
+// connections are closed if it does not let us in.
+func (e endpoint) login(ctx context.Context, client *vim25.Client) (user string, err error) {
+	answer, err := methods.Login(ctx, client, &types.Login{
 		This: *client.ServiceContent.SessionManager, UserName: e.username, Password: e.password(), Locale: session.Locale,
 	})
 	if err != nil {
 		client.CloseIdleConnections()
-		return nil, err
+		return "", err
 	}
-	return client, nil
+	return answer.Returnval.UserName, nil
 }
 
 // newClient reads what the server is.

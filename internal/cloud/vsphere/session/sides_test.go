@@ -251,7 +251,6 @@ func TestPauses(t *testing.T) {
 		known, _ := errors.AsType[*cloud.Error](failedTask("x", fault))
 		expect.Same(t, "pause", want, known.After)
 	}
-	expect.Same(t, "outcome of what is not there", "transient", outcome(t.Context(), cloud.ErrNotFound))
 }
 
 // TestOthersDoNotProbe: while one waits for the vCenter, a caller asks nothing, and gets the error. Which server it was at is
@@ -261,25 +260,10 @@ func TestOthersDoNotProbe(t *testing.T) {
 	s := p.loggedIn()
 	s.server = noSuchServer
 	s.breaker.trip(s.now().Add(-probeEvery), io.ErrUnexpectedEOF)
-	s.breaker.await(1)
+	s.breaker.awaiting.Add(1)
 	expect.Same(t, "silent", true, Silent(s.Enter(t.Context())))
 	expect.Same(t, "probes", time.Duration(0), p.may)
 	expect.Same(t, "server", noSuchServer, expect.Got(s.Server(t.Context()))(t))
-	s.breaker.await(-1)
+	s.breaker.awaiting.Add(-1)
 	expect.OK(t, s.Enter(t.Context()))
-}
-
-// TestNoCallElsewhere: a caller who means one server makes no call at another one.
-func TestNoCallElsewhere(t *testing.T) {
-	s := (&inProcess{}).loggedIn()
-	s.client.ServiceContent.About.InstanceUuid = "a"
-	for server, text := range map[string]string{"a": "", "": "", "b": "another vCenter answers"} {
-		calls := 0
-		_, err := Do(Expect(t.Context(), server), s, func(context.Context, *vim25.Client) (bool, error) {
-			calls++
-			return true, nil
-		})
-		expect.Says(t, "for "+server, err, text)
-		expect.Same(t, "calls are made for "+server, text == "", calls == 1)
-	}
 }

@@ -78,10 +78,13 @@ func enterAt(
 	ctx, cancel := context.WithTimeout(t.Context(), loginTimeout)
 	defer cancel()
 	client, err := to.reach(ctx, server, observe)
+	if err == nil {
+		_, err = to.login(ctx, client)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return to.login(ctx, client)
+	return client, nil
 }
 
 // TestLoginLeavesNothing: a login that fails leaves no connection to a server that is of no use, and each has the same limits.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,15 @@ type lastError struct{ reason, message, lasting string }
 // fine, or gone.
 func (s *Session) Explain(ctx context.Context, machine string, settled bool, err error) error {
 	if err == nil || errors.Is(err, cloud.ErrNotFound) {
-		s.lastErrors.end(machine, settled || err != nil)
+		if settled || err != nil {
+			s.lastErrors.end(machine)
+		}
 		return err
 	}
+	return s.explained(ctx, machine, err)
+}
+
+func (s *Session) explained(ctx context.Context, machine string, err error) error {
 	answered := Answered(err)
 	err = s.withServer(err)
 	cloudErr, ok := errors.AsType[*cloud.Error](err)
@@ -57,10 +64,7 @@ func (s *Session) Explain(ctx context.Context, machine string, settled bool, err
 	return &shown
 }
 
-func (s *lastErrors) end(machine string, settled bool) {
-	if !settled {
-		return
-	}
+func (s *lastErrors) end(machine string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byMachine, machine)
@@ -85,28 +89,24 @@ var changing = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4,12}){4}|0x[0-9a
 
 func lasting(message string) string { return changing.ReplaceAllString(message, "#") }
 
-// quotedError marks an error whose message already names and cites the vCenter.
-type quotedError struct{ cause *cloud.Error }
+// cited marks the cause of an error whose message already names and cites the vCenter.
+type cited struct{ error }
 
-// Error is for logs.
-func (s quotedError) Error() string {
-	if s.cause.Err != nil {
-		return s.cause.Err.Error()
-	}
-	return s.cause.Message
-}
-
-// Unwrap returns the error itself.
-func (s quotedError) Unwrap() error { return s.cause }
+// Unwrap returns the cause.
+func (c cited) Unwrap() error { return c.error }
 
 // withServer adds to an error which vCenter it is, and what that answers in its own words.
 func (s *Session) withServer(err error) error {
 	cloudErr, ok := errors.AsType[*cloud.Error](err)
-	if _, quoted := errors.AsType[quotedError](err); quoted || !ok {
+	if _, isCited := errors.AsType[cited](err); isCited || !ok {
 		return err
 	}
+	return s.citing(cloudErr)
+}
+
+func (s *Session) citing(cloudErr *cloud.Error) error {
 	extended := *cloudErr
-	extended.Err = quotedError{cloudErr}
+	extended.Err = cited{cmp.Or[error](cloudErr.Err, cloudErr)}
 	server := cloud.Clean(s.endpoint.server, maxServer)
 	if quote := words(cloudErr.Err); quote != "" {
 		extended.Message = cloudErr.Message + "; vCenter " + server + ` answers: "` + quote + `"`
