@@ -33,7 +33,7 @@ var creates = []struct {
 	limit int
 }{
 	{"vSphere", create{"./internal/cloud/vsphere", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 5033},
-	{"Azure", create{"./internal/cloud/azure", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 6256},
+	{"Azure", create{"./internal/cloud/azure", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 6126},
 }
 
 // enteredSlack is what may be more from run to run, as the order of what runs at once is the machine's: in percent.

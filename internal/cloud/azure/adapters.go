@@ -135,6 +135,8 @@ type wanted struct {
 func (p *pursuit) makeAdapter(ctx context.Context, id arm.ID, want wanted) (ready bool, err error) {
 	found, answer := p.calls.GetResource(ctx, id)
 	adapter, now := p.recall().separate.adapter(id), p.now()
+	state, fast := found.Properties.ProvisioningState, found.Properties.EnableAcceleratedNetworking
+	failed, made := strings.EqualFold(state, string(next.Failed)), strings.EqualFold(state, string(next.Succeeded))
 	switch {
 	case answer.Effect() == fault.Gone && now.Sub(adapter.accepted) < adapterAgain:
 		return false, nil
@@ -144,46 +146,15 @@ func (p *pursuit) makeAdapter(ctx context.Context, id arm.ID, want wanted) (read
 		return false, answer.Err()
 	case !isAdapterOf(found, p.m, p.vm):
 		return false, p.holdAdapters(adapterTaken(id))
-	}
-	switch adapter.next(found, want, now) {
-	case adapterReady:
-		p.noteAdapter(id, nil)
-		return true, nil
-	case adapterWorks:
-		p.noteAdapter(id, nil)
-		return false, nil
-	case adapterFails:
+	case failed && now.Sub(adapter.repaired) < adapterAgain:
 		return false, p.holdAdapters(adapterFailed(id, adapter.repaired.Add(adapterAgain).Sub(now)))
-	case adapterRepair:
+	case failed:
 		p.noteAdapter(id, func(adapter *asked) { adapter.repaired = now })
+	case !made, fast == want.fast, adapter.fast != nil && *adapter.fast == want.fast:
+		p.noteAdapter(id, nil)
+		return made, nil
 	}
 	return false, p.askForAdapter(ctx, id, false, want)
-}
-
-// adapterStep is what comes next for an adapter that is there.
-type adapterStep int
-
-const (
-	adapterReady  adapterStep = iota
-	adapterWorks              // Azure does
-	adapterFails              // and it is not time to ask again
-	adapterRepair             // ask again, because it failed
-	adapterChange             // ask again, because the VM is to be of another size
-)
-
-func (a asked) next(found calls.Resource, want wanted, now time.Time) adapterStep {
-	state, fast := found.Properties.ProvisioningState, found.Properties.EnableAcceleratedNetworking
-	switch {
-	case strings.EqualFold(state, string(next.Failed)) && now.Sub(a.repaired) < adapterAgain:
-		return adapterFails
-	case strings.EqualFold(state, string(next.Failed)):
-		return adapterRepair
-	case !strings.EqualFold(state, string(next.Succeeded)):
-		return adapterWorks
-	case fast != want.fast && (a.fast == nil || *a.fast != want.fast):
-		return adapterChange
-	}
-	return adapterReady
 }
 
 // askForAdapter notes the adapter before its request, whose answer may be lost.

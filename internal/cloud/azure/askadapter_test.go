@@ -68,8 +68,18 @@ func TestMakeAdapter(t *testing.T) {
 		made     int
 		accepted bool
 	}{
-		"ready":          {get: of("Succeeded"), ready: true, made: 1},
-		"Azure works":    {get: of("Updating"), made: 1},
+		"ready":       {get: of("Succeeded"), ready: true, made: 1},
+		"Azure works": {get: of("Updating"), made: 1},
+		"it was asked for as fast": {
+			get: of("succeeded"), was: &asked{fast: new(true)}, fast: true, ready: true, made: 1,
+		},
+		"it was asked for as slow": {
+			get: of("Succeeded"), put: done, was: &asked{fast: new(false)}, fast: true, puts: 1, made: 1, accepted: true,
+		},
+		"Azure works, and it is slow": {get: of("Updating"), fast: true, made: 1},
+		"failed, and repaired before": {
+			get: of("failed"), put: done, was: &asked{repaired: ago(adapterAgain)}, puts: 1, made: 1, accepted: true,
+		},
 		"a look fails":   {get: no, says: "no"},
 		"a stranger's":   {get: said{http.StatusOK, "{}"}, says: "does not belong to this machine", held: takenFor},
 		"of other speed": {get: of("Succeeded"), put: done, fast: true, puts: 1, made: 1, accepted: true},

@@ -81,7 +81,7 @@ func (c *capacityBlocks) reason(r region, choice request.Choice, id cloud.Machin
 
 func (c *capacityBlocks) blocking(names []string, id cloud.MachineID, now time.Time) *cloud.Error {
 	for _, name := range names {
-		if block := c.blocked[name]; block.blocks(id, now) {
+		if block := c.blocked[name]; block != nil && block.prober != id && now.Before(block.expires) {
 			return block.err
 		}
 	}
@@ -102,11 +102,6 @@ func (c *capacityBlocks) probe(r region, choice request.Choice, id cloud.Machine
 		}
 	}
 	return nil
-}
-
-// blocks reports whether it blocks a choice for a machine. A block that does not exist blocks nothing.
-func (c *capacityBlock) blocks(id cloud.MachineID, now time.Time) bool {
-	return c != nil && c.prober != id && now.Before(c.expires)
 }
 
 // namesOf are the names by which a choice may be blocked: its family before its size.
@@ -185,9 +180,7 @@ const (
 // sizeCache has the sizes of a region, for all its machines.
 type sizeCache struct {
 	region region
-	// namespace is that of the machine which came first, and used is when the last one came; the caches' lock guards it.
-	namespace string
-	used      time.Time
+	used   time.Time // when a machine last came; the caches' lock guards it
 
 	mu        sync.Mutex
 	asking    bool
@@ -195,8 +188,7 @@ type sizeCache struct {
 	began     time.Time  // when that was asked for
 	notBefore time.Time
 	failure   *cloud.Error // why the last list could not be had
-	kept      int          // bytes of the sizes
-	gone      bool         // the account keeps it no more
+	held      *calls.Held
 }
 
 // sizeCaches are those of an account.
@@ -217,7 +209,7 @@ func (l *sizeCaches) enter(r region, user lists.User) bool {
 	hasRoom := func() bool { return user.HasRoom(tenants.Locations, l.count(user.Namespace), false) }
 	if l.regions[r] == nil && !hasRoom() {
 		l.forget(func(s *sizeCache) bool {
-			return s.namespace == user.Namespace && user.Instant.Sub(s.used) >= lists.UsedFor
+			return s.held.Namespace == user.Namespace && user.Instant.Sub(s.used) >= lists.UsedFor
 		})
 		if !hasRoom() {
 			return false
@@ -227,7 +219,7 @@ func (l *sizeCaches) enter(r region, user lists.User) bool {
 		l.regions = map[region]*sizeCache{}
 	}
 	if l.regions[r] == nil {
-		l.regions[r] = &sizeCache{region: r, namespace: user.Namespace}
+		l.regions[r] = &sizeCache{region: r, held: &calls.Held{Namespace: user.Namespace, Kept: l.kept}}
 		user.Notices.Counted(user.Namespace, tenants.Locations, l.count(user.Namespace), user.Instant)
 	}
 	l.regions[r].used = user.Instant
@@ -236,7 +228,7 @@ func (l *sizeCaches) enter(r region, user lists.User) bool {
 
 func (l *sizeCaches) count(namespace string) (count int) {
 	for _, s := range l.regions {
-		if s.namespace == namespace {
+		if s.held.Namespace == namespace {
 			count++
 		}
 	}
@@ -246,14 +238,11 @@ func (l *sizeCaches) count(namespace string) (count int) {
 // forget forgets regions, and gives back what is kept of them.
 func (l *sizeCaches) forget(left func(*sizeCache) bool) {
 	maps.DeleteFunc(l.regions, func(_ region, s *sizeCache) bool {
-		if !left(s) {
-			return false
+		forgotten := left(s)
+		if forgotten {
+			s.held.End()
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.gone = true
-		s.hold(nil, 0, l.kept)
-		return true
+		return forgotten
 	})
 }
 
@@ -314,9 +303,7 @@ func (a *account) listSizes(ctx context.Context, s *sizeCache) error {
 		return nil
 	}
 	began := a.now()
-	listed, answer := a.calls.ListSKUs(ctx, s.region.subscription, s.region.location, calls.Keeper[skus.Listed]{
-		Namespace: s.namespace, Replaced: s.bytes(), Keep: skus.Keep(s.region.location),
-	})
+	sizes, answer := calls.Pages(ctx, a.calls, calls.SizesIn(s.region.subscription, s.region.location), s.held, s.keep)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking = false
@@ -325,24 +312,19 @@ func (a *account) listSizes(ctx context.Context, s *sizeCache) error {
 		s.notBefore = a.now().Add(max(s.failure.After, sizesAgain))
 		return nil
 	}
-	s.hold(skus.Read(listed, s.region.location), answer.Kept, a.sizes.kept)
-	s.began, s.failure = began, nil
+	s.held.Hold(answer.Kept)
+	s.sizes, s.began, s.failure = skus.Index(sizes), began, nil
 	return nil
 }
 
-// bytes are those of the sizes that are kept.
-func (s *sizeCache) bytes() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.kept
-}
+// perSize is what a size takes besides what it refers to, in bytes.
+const perSize = 500
 
-// hold keeps other sizes, for which room was taken.
-func (s *sizeCache) hold(sizes skus.Sizes, bytes int, in *tenants.Bytes) {
-	in.Give(s.namespace, s.kept)
-	s.sizes, s.kept = sizes, bytes
-	if s.gone {
-		in.Give(s.namespace, bytes)
-		s.sizes, s.kept = nil, 0
+// keep keeps what a size can do.
+func (s *sizeCache) keep(entry skus.Listed) (size skus.Size, bytes int) {
+	size, ok := skus.Read(entry, s.region.location)
+	if !ok {
+		return size, 0
 	}
+	return size, perSize + tenants.SizeOf(size)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
@@ -196,8 +195,8 @@ func TestSweepWaitsForPublicIPs(t *testing.T) {
 		s := a.lists.Scope(blue.Group)
 		stateIn(s).Public = c.wanted
 		began := blue.Noon.Add(-time.Minute)
-		disks := []calls.Resource{{ID: blue.Group.Disk("d").String()}}
-		stateIn(s).Sweeping = lists.Sweeping{Began: began, Adapters: []calls.Resource{}, Disks: disks}
+		disks := []lists.Resource{{ID: blue.Group.Disk("d")}}
+		stateIn(s).Sweeping = lists.Sweeping{Began: began, Adapters: []lists.Resource{}, Disks: disks}
 		if c.waits {
 			silence(a, limiter.ListNetwork)
 		}

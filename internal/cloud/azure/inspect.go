@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
@@ -26,16 +25,7 @@ import (
 type Identity = inspect.Identity
 
 // Pool is what is compared with Azure: a spec, and how many machines of it there are to be.
-type Pool struct {
-	Spec *infrav1.AzureVM
-	// Cluster is the AzureCluster, which has what the spec leaves out; nil if there is none.
-	Cluster       *unstructured.Unstructured
-	FailureDomain string
-	Count         int64
-	Identity      Identity
-	// Progress may be nil.
-	Progress cloud.Progress
-}
+type Pool = inspect.Pool
 
 // Inspect compares a pool with Azure before anything is made there. It only reads. It is an error if spec and AzureCluster leave
 // something out, or if the credentials do not have their form.
@@ -57,9 +47,8 @@ func (p Provider) Inspect(ctx context.Context, credentials map[string][]byte, po
 	}
 	defer c.Close()
 	return inspect.Run(ctx, inspect.Subject{
-		Azure: inspector{calls: c, subscription: resolved.SubscriptionID}, Spec: pool.Spec, Place: resolved,
-		FailureDomain: pool.FailureDomain, Count: pool.Count, ComputeVersion: c.ComputeVersion(), Caller: principal.Caller,
-		Identity: pool.Identity, Progress: pool.Progress,
+		Pool: pool, Azure: inspector{calls: c, subscription: resolved.SubscriptionID}, Place: resolved,
+		ComputeVersion: c.ComputeVersion(), Caller: principal.Caller,
 	}), nil
 }
 
@@ -108,7 +97,8 @@ func (a inspector) Get(ctx context.Context, path, version string, value any) ins
 
 // List is part of inspect.Azure.
 func (a inspector) List(ctx context.Context, path, version string, query url.Values) ([]json.RawMessage, inspect.Answer) {
-	items, answer := calls.Pages(ctx, a.calls, a.call(path, version, query), calls.Keeper[json.RawMessage]{})
+	keep := func(item json.RawMessage) (json.RawMessage, int) { return item, len(item) }
+	items, answer := calls.Pages(ctx, a.calls, a.call(path, version, query), &calls.Held{}, keep)
 	return items, answerOf(answer)
 }
 

@@ -34,8 +34,8 @@ func blueInspected(t *testing.T, spec *infrav1.AzureVM, answers map[string]said)
 		SubnetIDs: []string{blue.Group.Subnet("net", "nodes").String()},
 	}
 	return inspect.Run(t.Context(), inspect.Subject{
-		Azure: inspector{a.calls, blue.Group.Subscription}, Spec: spec, Place: where, ComputeVersion: a.calls.ComputeVersion(),
-		Caller: func() (string, string) { return "", "" },
+		Azure: inspector{a.calls, blue.Group.Subscription}, Pool: Pool{Spec: spec}, Place: where,
+		ComputeVersion: a.calls.ComputeVersion(), Caller: func() (string, string) { return "", "" },
 	}), paths
 }
 

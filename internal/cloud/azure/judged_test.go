@@ -76,24 +76,28 @@ func TestSawIsNoted(t *testing.T) {
 	}
 }
 
-// TestSawOpens: a VM that runs shows that there is room again for its choice, if Azure was asked for it after there was none.
+// TestSawOpens: a VM that runs shows that there is room again for its choice, or quota for its family, if Azure was asked for it
+// after there was none.
 func TestSawOpens(t *testing.T) {
-	m, of := blue.Machine(), request.Choice{Size: "Standard_D4s_v5"}
-	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})
+	m, of, other := blue.Machine(), request.Choice{Size: "Standard_D4s_v5"}, request.Choice{Size: "Standard_D8s_v5"}
+	const full, quota = "AllocationFailed", "QuotaExceeded"
 	for name, c := range map[string]struct {
+		lacks  string
 		choice request.Choice
 		power  next.Power
 		asked  time.Time
 		open   bool
 	}{
-		"it runs":                 {of, next.PoweredOn, blue.Noon.Add(time.Second), true},
-		"it does not run":         {of, next.Stopped, blue.Noon.Add(time.Second), false},
-		"it was asked for before": {of, next.PoweredOn, blue.Noon, false},
-		"another choice":          {request.Choice{Size: "Standard_E4s_v5"}, next.PoweredOn, blue.Noon.Add(time.Second), false},
-		"of a process before us":  {request.Choice{}, next.PoweredOn, blue.Noon.Add(time.Second), false},
+		"it runs":                    {full, of, next.PoweredOn, blue.Noon.Add(time.Second), true},
+		"it does not run":            {full, of, next.Stopped, blue.Noon.Add(time.Second), false},
+		"it was asked for before":    {full, of, next.PoweredOn, blue.Noon, false},
+		"another size":               {full, other, next.PoweredOn, blue.Noon.Add(time.Second), false},
+		"another size of its family": {quota, other, next.PoweredOn, blue.Noon.Add(time.Second), true},
+		"of its family, before":      {quota, other, next.PoweredOn, blue.Noon.Add(-1), false},
+		"of a process before us":     {full, request.Choice{}, next.PoweredOn, blue.Noon.Add(time.Second), false},
 	} {
 		p := pursued(&account{now: func() time.Time { return blue.Noon }}, m)
-		p.blocks.block(p.region(), of, full, blue.Noon)
+		p.blocks.block(p.region(), of, fault.Judge(fault.Answer{Code: c.lacks}), blue.Noon)
 		s := &next.Survey{Now: blue.Noon, Seen: &next.Sight{State: next.Succeeded, Power: c.power}}
 		s.Put = next.Put{Sent: c.asked, Answer: next.Accepted}
 		p.saw(s, work{choice: c.choice})

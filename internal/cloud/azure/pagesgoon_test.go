@@ -54,20 +54,23 @@ func TestPagesGoOn(t *testing.T) {
 	defer c.Close()
 	group := homeOf(s.machine("any")).Parent()
 	began := s.Now()
-	_, a := c.ListVMs(t.Context(), group, calls.Keeper[calls.VM]{})
+	list := func() ([]calls.VM, calls.Answer) {
+		return calls.Pages(t.Context(), c, c.VMsIn(group), &calls.Held{}, func(vm calls.VM) (calls.VM, int) { return vm, 1 })
+	}
+	_, a := list()
 	wait, later := pauseOf(a.Err())
 	if !later {
 		t.Fatalf("a list that must wait ended with %v", a.Err())
 	}
 	s.Advance(wait)
-	vms, a := c.ListVMs(t.Context(), group, calls.Keeper[calls.VM]{})
+	vms, a := list()
 	expect.OK(t, a.Err())
 	expect.Same(t, "VMs", 5, len(vms))
 	expect.Same(t, "begun", began, a.Began)
 	slices.Sort(asked)
 	expect.Same(t, "pages that were asked for", 3, len(slices.Compact(asked)))
 	expect.Same(t, "requests", 3, len(asked))
-	vms, a = c.ListVMs(t.Context(), group, calls.Keeper[calls.VM]{})
+	vms, a = list()
 	expect.OK(t, a.Err())
 	expect.Same(t, "VMs of the next list", 5, len(vms))
 	expect.Same(t, "requests for it, as nothing was kept", 6, len(asked))

@@ -21,7 +21,7 @@ func (a *account) begin(m cloud.Machine, vm arm.ID, want next.Goal) (*pursuit, e
 	scope, ok := a.lists.Enter(vm.Parent(), user)
 	switch {
 	case !ok && user.Holds:
-		return nil, cloud.LaterIn(passing, "waiting until machines in other resource groups are gone")
+		return nil, cloud.LaterIn(lists.PassedFor, "waiting until machines in other resource groups are gone")
 	case !ok:
 		return nil, a.tooMany(user.Namespace, tenants.Groups, "resource groups")
 	}
@@ -31,9 +31,6 @@ func (a *account) begin(m cloud.Machine, vm arm.ID, want next.Goal) (*pursuit, e
 	}
 	return p, nil
 }
-
-// passing is when a machine looks again whether there is room for its group.
-const passing = lists.PassedFor
 
 // mayHold reports whether a machine may have a VM, or is deleted.
 func (a *account) mayHold(m cloud.Machine, want next.Goal) bool {

@@ -137,8 +137,7 @@ func TestRoomOfSizes(t *testing.T) {
 		expect.Same(t, "sizes", 1, len(s.sizes))
 		size, ok := s.sizes.Find("one")
 		expect.Same(t, "a size", []any{true, int64(4), "1"}, []any{ok, size.CPUs, strings.Join(size.Zones, " ")})
-		expect.Same(t, "bytes", s.kept, kept.Kept("team"))
-		expect.Same(t, "bytes of a size", true, s.kept > 100 && s.kept < 1000)
+		expect.Same(t, "bytes of a size", true, kept.Kept("team") > perSize && kept.Kept("team") < 2*perSize)
 	}
 	gone := a.sizes.cache(here("eastus"))
 	expect.Same(t, "another one enters", true, a.sizes.enter(here("westus"), team(blue.Noon.Add(time.Hour))))

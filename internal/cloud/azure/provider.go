@@ -78,23 +78,19 @@ func NewBounds(kept *tenants.Bytes) *Bounds { return calls.NewBounds(kept) }
 // Name is that of the part of a spec that is for it.
 func (Provider) Name() string { return infrav1.CloudAzure }
 
-// registration is Azure as programs register it. By the chart of cloud-provider-azure v1.36.6 cloud-node-manager initializes
-// Nodes, and needs no credentials; the controller reads them from a file of the machine or a Secret.
-var registration = cloud.Registration{
-	Part: partOf, Show: show, ReportsInCluster: true,
-	Chosen: func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
-	Initializer: cloud.Initializer{
-		Reads: "where cloud-node-manager initializes Nodes, and cloud-controller-manager reads /etc/kubernetes/azure.json of the " +
-			"control plane's machines or Secret kube-system/azure-cloud-provider",
-		Brings: "HelmChartProxy %s-azure-ccm of the management cluster brings both",
-	},
-}
-
-// Registration registers a provider for the part of a spec that is for Azure.
+// Registration registers a provider for the part of a spec that is for Azure. By the chart of cloud-provider-azure v1.36.6
+// cloud-node-manager initializes Nodes, and needs no credentials; the controller reads them from a file of the machine or a
+// Secret.
 func Registration(p cloud.Provider) cloud.Registration {
-	registered := registration
-	registered.Provider = p
-	return registered
+	return cloud.Registration{
+		Provider: p, Part: partOf, Show: show, ReportsInCluster: true,
+		Chosen: func(spec infrav1.WindowsMachineSpec) bool { return spec.Azure != nil },
+		Initializer: cloud.Initializer{
+			Reads: "where cloud-node-manager initializes Nodes, and cloud-controller-manager reads /etc/kubernetes/azure.json of the " +
+				"control plane's machines or Secret kube-system/azure-cloud-provider",
+			Brings: "HelmChartProxy %s-azure-ccm of the management cluster brings both",
+		},
+	}
 }
 
 // partOf is what the controllers read of the part for Azure. The tenant comes last, with the machine's identity. The public cloud

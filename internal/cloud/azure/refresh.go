@@ -23,9 +23,7 @@ func (a *account) listVMs(ctx context.Context, s *lists.Scope) ([]cloud.Key, err
 		return nil, cloud.LaterIn(time.Second, "waiting for Azure's list of VMs")
 	}
 	began := a.now()
-	vms, answer := a.calls.ListVMs(ctx, s.Group, calls.Keeper[calls.VM]{
-		Namespace: s.Namespace, Replaced: s.Held(lists.VMs), Keep: s.KeepVM,
-	})
+	vms, answer := calls.Pages(ctx, a.calls, a.calls.VMsIn(s.Group), s.Held[lists.VMs], s.KeepVM)
 	if answer.Effect() == fault.GroupGone {
 		a.missGroup(ctx, s, began)
 	}
@@ -41,7 +39,7 @@ func (a *account) missGroup(ctx context.Context, s *lists.Scope, now time.Time) 
 
 // answers reports whether Azure lets us in and shows us the subscription.
 func (a *account) answers(ctx context.Context, p *lists.Powers, now time.Time) bool {
-	return p.Fresh(now) || a.calls.IsVisible(ctx, p.Subscription, p.Namespace)
+	return p.Fresh(now) || a.calls.IsVisible(ctx, p.Subscription, p.Held.Namespace)
 }
 
 // keysOf are the keys of the machine that a VM was made for, and of the machine that is known to have it: its tags may have
@@ -63,26 +61,21 @@ func (a *account) listAddresses(ctx context.Context, s *lists.Scope) ([]cloud.Ke
 	if answer.Verdict != nil {
 		return nil, answer.Err()
 	}
-	defer s.HoldAddresses(answer.Kept)
+	defer s.Held[lists.Addresses].Hold(answer.Kept)
 	return s.TakeAddresses(adapters, a.keysOf), nil
 }
 
 // listResources lists adapters, disks or public IPs of a scope, for one of its lists.
 func (a *account) listResources(
 	ctx context.Context, s *lists.Scope, kind string, list lists.List,
-) ([]calls.Resource, calls.Answer) {
-	return a.calls.ListResources(ctx, s.Group, kind, calls.Keeper[calls.Resource]{
-		Namespace: s.Namespace, Replaced: s.Held(list), Keep: lists.KeepResource,
-	})
+) ([]lists.Resource, calls.Answer) {
+	return calls.Pages(ctx, a.calls, calls.ResourcesIn(s.Group, kind), s.Held[list], lists.KeepResource)
 }
 
 // listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed.
 func (a *account) listPowers(ctx context.Context, p *lists.Powers) ([]cloud.Key, error) {
-	p.Begin(a.now())
 	names := sync.OnceValue(a.ledger.names)
-	vms, answer := a.calls.ListStatus(ctx, p.Subscription, calls.Keeper[calls.VM]{
-		Namespace: p.Namespace, Replaced: p.Held(), Keep: a.lists.KeepPower(names),
-	})
+	vms, answer := calls.Pages(ctx, a.calls, a.calls.StatesIn(p.Subscription), p.Held, a.lists.KeepPower(names))
 	if answer.Verdict != nil {
 		if answer.Verdict.Lacks != "" {
 			p.Refuse(answer.Verdict.Error)
@@ -90,7 +83,7 @@ func (a *account) listPowers(ctx context.Context, p *lists.Powers) ([]cloud.Key,
 		return nil, answer.Err()
 	}
 	changed := p.Take(vms, answer.Began, a.now(), names())
-	p.Hold(answer.Kept)
+	p.Held.Hold(answer.Kept)
 	return a.lists.Changed(p, changed, a.keysOf), nil
 }
 
@@ -98,7 +91,7 @@ func (a *account) listPowers(ctx context.Context, p *lists.Powers) ([]cloud.Key,
 // addresses. If one of the lists must wait for its turn, those before it are not asked for again.
 func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []cloud.Key, err error) {
 	sweep := s.BeginSweep(a.now())
-	read := func(name, kind string, dst *[]calls.Resource) bool {
+	read := func(name, kind string, dst *[]lists.Resource) bool {
 		if *dst != nil {
 			return true
 		}
@@ -108,7 +101,7 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 			s.KeepSweep(sweep)
 			return false
 		}
-		*dst, sweep.Kept = append([]calls.Resource{}, items...), sweep.Kept+answer.Kept
+		*dst, sweep.Kept = append([]lists.Resource{}, items...), sweep.Kept+answer.Kept
 		return err == nil
 	}
 	fresh := sweep.Adapters == nil
@@ -117,7 +110,7 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 	}
 	if fresh {
 		keys = s.TakeAddresses(sweep.Adapters, a.keysOf)
-		s.HoldAddresses(0) // they count with the adapters
+		s.Held[lists.Addresses].Hold(0) // they count with the adapters
 	}
 	if !read(lists.DiskList, arm.DiskType, &sweep.Disks) {
 		if !cloud.IsLater(err) {
@@ -131,10 +124,7 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 	if cloud.IsLater(err) {
 		return keys, err
 	} // any other error was noted, and stops the sweep of nothing else
-	s.TakeRemnants(sweep, a.now())
-	if err == nil {
-		s.EndSweep(sweep)
-	}
+	s.TakeRemnants(sweep, err == nil, a.now())
 	return keys, nil
 }
 

@@ -8,13 +8,11 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
-	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // names are those of keys, in order.
@@ -25,31 +23,6 @@ func names(keys []cloud.Key) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")
-}
-
-// TestNextOfAnAdapter: one that failed is asked for again after a while, one of another speed once, and any other is awaited.
-func TestNextOfAnAdapter(t *testing.T) {
-	yes, no := true, false
-	for name, c := range map[string]struct {
-		state string
-		fast  bool
-		was   asked
-		want  adapterStep
-	}{
-		"ready":                        {"succeeded", true, asked{}, adapterReady},
-		"Azure works on it":            {"Updating", true, asked{}, adapterWorks},
-		"it works, and is slow":        {"Updating", false, asked{}, adapterWorks},
-		"failed":                       {"failed", true, asked{}, adapterRepair},
-		"failed, and asked for lately": {"Failed", true, asked{repaired: blue.Noon.Add(1 - adapterAgain)}, adapterFails},
-		"failed, and asked for before": {"Failed", true, asked{repaired: blue.Noon.Add(-adapterAgain)}, adapterRepair},
-		"slow, of another process":     {"Succeeded", false, asked{}, adapterChange},
-		"slow, as it was asked for":    {"Succeeded", false, asked{fast: &no}, adapterChange},
-		"slow, and asked for as fast":  {"Succeeded", false, asked{fast: &yes}, adapterReady},
-	} {
-		var found calls.Resource
-		found.Properties.ProvisioningState, found.Properties.EnableAcceleratedNetworking = c.state, c.fast
-		expect.Same(t, name, c.want, c.was.next(found, wanted{fast: true}, blue.Noon))
-	}
 }
 
 // TestGroupThatIsMissed: it counts that a group does not exist, once in 15 seconds, and while the subscription answers.
@@ -81,7 +54,7 @@ func TestSweepThatWaits(t *testing.T) {
 	_, err := a.listVMs(t.Context(), at)
 	expect.OK(t, err)
 	began := s.Now()
-	stateIn(at).Sweeping = lists.Sweeping{Began: began, Adapters: []calls.Resource{}}
+	stateIn(at).Sweeping = lists.Sweeping{Began: began, Adapters: []lists.Resource{}}
 	silence(a, limiter.ListNetwork)
 	a.pollRest(t.Context(), at)
 	expect.Same(t, "due in a minute", true, stateIn(at).Due[lists.Remnants].Sub(s.Now()) <= time.Minute)

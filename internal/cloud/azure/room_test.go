@@ -42,39 +42,6 @@ func TestFamilies(t *testing.T) {
 	expect.Same(t, "another region", false, here("r").familyOf(of("a", "")) == here("s").familyOf(of("a", "")))
 }
 
-// TestOpened: a VM that runs opens what it was asked for after that was closed.
-func TestOpened(t *testing.T) {
-	choice, same := request.Choice{Size: "Standard_D4s_v5"}, request.Choice{Size: "Standard_D8s_v5"}
-	quota, room := fault.Verdict{Effect: fault.ClosesFamily}, fault.Verdict{Effect: fault.ClosesSize}
-	for name, c := range map[string]struct {
-		of          fault.Verdict
-		asked       time.Duration
-		opens, also bool // also the other size
-	}{
-		"asked for later":            {room, 1, true, true},
-		"asked for at the same time": {room, 0, false, true},
-		"of a family, later":         {quota, 1, true, true},
-		"of a family, before":        {quota, -1, false, false},
-		"nothing was closed":         {fault.Verdict{}, -1, true, true},
-	} {
-		a, m := &account{now: func() time.Time { return blue.Noon }}, blue.Machine()
-		c.of.Error = cloud.Errorf(cloud.Exhausted, "Other", "full")
-		c.of.Error.After = time.Hour
-		p := pursued(a, m)
-		a.blocks.block(p.region(), choice, c.of, blue.Noon)
-		put := next.Put{Sent: blue.Noon.Add(c.asked), Answer: next.Accepted}
-		s := &next.Survey{Now: blue.Noon, Seen: &next.Sight{State: next.Succeeded, Power: next.PoweredOn}}
-		s.Put = put
-		a.ledger.note(m, blue.Noon, func(w *work) { w.Put, w.choice = put, choice })
-		why := func(of request.Choice) bool {
-			return a.blocks.reason(p.region(), of, cloud.MachineID{UID: "another"}, blue.Noon) == nil
-		}
-		p.saw(s, p.recall())
-		expect.Same(t, name+": open", c.opens, why(choice))
-		expect.Same(t, name+": another size", c.also, why(same))
-	}
-}
-
 // TestChoose: the first size that suits and is open; else that there is no room is told before what does not suit.
 func TestChoose(t *testing.T) {
 	full := fault.Judge(fault.Answer{Code: "AllocationFailed"})

@@ -90,12 +90,6 @@ func ReadMark(tags map[string]string) cloud.Marked {
 	return mark
 }
 
-// IsMark reports whether a tag is one of our marks.
-func IsMark(name, value string) bool {
-	return len(value) <= maxTagValue && slices.Contains(
-		[]string{namespaceTag, machineTag, providerIDTag, clusterTag, digestTag}, strings.ToLower(name))
-}
-
 // Original reports whether the marks were made for this VM, and not copied from another.
 func Original(mark cloud.Marked, vm ID) bool {
 	return mark.ProviderID != "" && mark.ProviderID == ProviderID(vm)

@@ -52,35 +52,65 @@ func (b *Bounds) beginList(namespace string) (end func(), err *cloud.Error) {
 	}, nil
 }
 
-// place is where a page is read and decoded.
-type place struct {
-	places    *turns.Places
-	namespace string
-	entered   func() // gives it back; nil if it was not entered
-}
-
-func (b *Bounds) place(chosen bool, namespace string) *place {
+// enter waits for the place where a page is read and decoded, once it is about to come: an endpoint that does not answer holds
+// none.
+func (b *Bounds) enter(ctx context.Context, chosen bool, namespace string) (leave func(), err error) {
 	places := &b.named
 	if chosen {
 		places = &b.chosen
 	}
-	return &place{places: places, namespace: namespace}
+	if leave, err = places.Enter(ctx, namespace); err != nil {
+		return nil, cloud.LaterIn(time.Second, "waiting for lists of other machines")
+	}
+	return leave, nil
 }
 
-// enter waits for the place, once the page is about to come: an endpoint that does not answer holds none.
-func (p *place) enter(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	leave, err := p.places.Enter(ctx, p.namespace)
-	if err != nil {
-		return cloud.LaterIn(time.Second, "waiting for lists of other machines")
-	}
-	p.entered = leave
-	return nil
+// Held is what is kept of one list for a namespace.
+type Held struct {
+	Namespace string
+	Kept      *tenants.Bytes // nil counts nothing
+
+	mu    sync.Mutex
+	bytes int
+	ended bool
 }
 
-func (p *place) leave() {
-	if p.entered != nil {
-		p.entered()
+// Hold notes how many bytes are kept now, for which room was taken.
+func (h *Held) Hold(bytes int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Give(h.bytes)
+	if h.bytes = bytes; h.ended {
+		h.Give(bytes)
+		h.bytes = 0
 	}
 }
+
+// End gives back what is kept. Of what comes later nothing is kept.
+func (h *Held) End() {
+	h.mu.Lock()
+	h.ended = true
+	h.mu.Unlock()
+	h.Hold(0)
+}
+
+// take takes room for more, beside what the list will replace.
+func (h *Held) take(bytes int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Kept.Take(h.Namespace, bytes, h.bytes)
+}
+
+// Grow keeps more, or returns false if there is no room for it.
+func (h *Held) Grow(bytes int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended || !h.Kept.Take(h.Namespace, bytes, 0) {
+		return false
+	}
+	h.bytes += bytes
+	return true
+}
+
+// Give gives back room that was taken for what is not kept after all.
+func (h *Held) Give(bytes int) { h.Kept.Give(h.Namespace, bytes) }

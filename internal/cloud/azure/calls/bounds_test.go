@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -41,13 +42,18 @@ func (u unending) Read([]byte) (int, error) {
 
 func (unending) Close() error { return nil }
 
+// unchanged reads all items of a list, and keeps them as they are.
+func unchanged[T any](ctx context.Context, c *Client, q Call, held *Held) ([]T, Answer) {
+	return Pages(ctx, c, q, held, func(item T) (T, int) { return item, 1 })
+}
+
 // listed is how long a list takes of an account whose endpoint a Secret chose, and its answer.
 func listed(t *testing.T, bounds *Bounds, door endpoint, namespace string) (time.Duration, Answer) {
 	t.Helper()
 	c := blueCalls(t, door)
 	c.Bounds, c.Principal.Cloud = bounds, expect.Got(clouds.Choose(c.Principal.Cloud))(t)
 	began := time.Now()
-	_, a := c.ListVMs(t.Context(), blue.Group, Keeper[VM]{Namespace: namespace})
+	_, a := unchanged[VM](t.Context(), c, c.VMsIn(blue.Group), &Held{Namespace: namespace})
 	return time.Since(began), a
 }
 
@@ -104,7 +110,7 @@ func TestKnownPages(t *testing.T) {
 		slow := func() {
 			c := blueCalls(t, endpoint{slow: true})
 			c.Bounds = bounds
-			c.ListVMs(t.Context(), blue.Group, Keeper[VM]{Namespace: "a"})
+			unchanged[VM](t.Context(), c, c.VMsIn(blue.Group), &Held{Namespace: "a"})
 		}
 		for range maxPagesUnderWay / maxPage {
 			go slow()
@@ -114,7 +120,7 @@ func TestKnownPages(t *testing.T) {
 		expect.Same(t, "a list at an endpoint that a Secret chose", true, a.Err() == nil && took == 0)
 		c, began := blueCalls(t, endpoint{}), time.Now()
 		c.Bounds = bounds
-		_, a = c.ListVMs(t.Context(), blue.Group, Keeper[VM]{Namespace: "b"})
+		_, a = unchanged[VM](t.Context(), c, c.VMsIn(blue.Group), &Held{Namespace: "b"})
 		expect.OK(t, a.Err())
 		expect.Same(t, "one more waits", pageTime, time.Since(began))
 	})
@@ -124,12 +130,12 @@ func TestKnownPages(t *testing.T) {
 // back, and nothing of a list that fails.
 func TestRoomOfAList(t *testing.T) {
 	size := (&tenants.Bytes{}).Bound("a") / 2
-	keep := Keeper[VM]{Namespace: "a", Keep: func(vm *VM) int {
+	keep := func(vm VM) (VM, int) {
 		if vm.ID == "stranger" {
-			return 0
+			return vm, 0
 		}
-		return size
-	}}
+		return vm, size
+	}
 	for name, c := range map[string]struct {
 		value    string
 		replaced int
@@ -144,9 +150,8 @@ func TestRoomOfAList(t *testing.T) {
 		"a part as large as can be": {`[{"id":"` + strings.Repeat("x", maxItem-9) + `"}]`, 0, 1, false},
 	} {
 		client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { return http.StatusOK, `{"value":` + c.value + `}` }))
-		keeper := keep
-		keeper.Replaced = c.replaced
-		vms, a := client.ListVMs(t.Context(), blue.Group, keeper)
+		held := &Held{Namespace: "a", Kept: client.Bounds.Kept, bytes: c.replaced}
+		vms, a := Pages(t.Context(), client, client.VMsIn(blue.Group), held, keep)
 		expect.Same(t, name+": fails", c.fails, a.Err() != nil)
 		expect.Same(t, name+": VMs", c.ids, len(vms))
 		expect.Same(t, name+": bytes", []int{c.ids * size, c.ids * size}, []int{a.Kept, client.Bounds.Kept.Kept("a")})

@@ -103,12 +103,8 @@ func (c *circuit) health() cloud.Health {
 
 // close lets no more calls begin, and waits for those that are under way.
 func (c *circuit) close() {
-	c.shut()
-	c.underway.Wait()
-}
-
-func (c *circuit) shut() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.closed = true
+	c.mu.Unlock()
+	c.underway.Wait()
 }

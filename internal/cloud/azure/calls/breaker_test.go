@@ -16,7 +16,7 @@ import (
 // TestCallsAtOnce: how many calls may be under way, and what is told to who comes when there are too many.
 func TestCallsAtOnce(t *testing.T) {
 	broken := cloud.Errorf(cloud.Denied, "Other", "broken")
-	accepts, closes := (*circuit).accepted, (*circuit).shut
+	accepts, closes := (*circuit).accepted, (*circuit).close
 	silent := func(c *circuit) { c.failed(cloud.Errorf(cloud.Transient, "Other", "silent")) }
 	breaks := func(c *circuit) { c.failed(broken) }
 	for name, c := range map[string]struct {

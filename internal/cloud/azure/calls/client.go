@@ -6,7 +6,6 @@
 package calls
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -91,7 +90,7 @@ type Call struct {
 	Large                 bool // the answer may be as large as a page
 	Unread                bool // only the status of an answer counts
 
-	place *place // of a page
+	enter func(context.Context) error // the place where a page is read; nil if it needs none
 }
 
 // Answer is what came back: a status and a body, or a verdict on why there is none.
@@ -203,8 +202,10 @@ func (c *Client) exchange(ctx context.Context, q Call, content any) (got receive
 		return got, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if q.place != nil {
-		if err := q.place.enter(ctx, c.Timeout/2); err != nil {
+	if q.enter != nil {
+		waiting, stop := context.WithTimeout(ctx, c.Timeout/2)
+		defer stop()
+		if err := q.enter(waiting); err != nil {
 			return got, err
 		}
 		defer time.AfterFunc(pageTime, cancel).Stop()
@@ -214,25 +215,20 @@ func (c *Client) exchange(ctx context.Context, q Call, content any) (got receive
 }
 
 // read reads an answer to its end, if it is not too large.
-func (q Call) read(answer *http.Response) ([]byte, error) {
-	limit := maxAnswer
-	if q.Large || q.Unread || q.place != nil {
-		limit = maxPage
+func (q Call) read(answer *http.Response) (content []byte, err error) {
+	body := &io.LimitedReader{R: answer.Body, N: maxAnswer + 1}
+	if q.Large || q.Unread || q.enter != nil {
+		body.N = maxPage + 1
 	}
-	body := io.LimitReader(answer.Body, int64(limit)+1)
 	if q.Unread && answer.StatusCode < http.StatusMultipleChoices {
-		n, err := io.Copy(io.Discard, body)
-		return nil, cmp.Or(err, tooLarge(int(n), limit))
+		_, err = io.Copy(io.Discard, body)
+	} else {
+		content, err = io.ReadAll(body)
 	}
-	content, err := io.ReadAll(body)
-	return content, cmp.Or(err, tooLarge(len(content), limit))
-}
-
-func tooLarge(bytes, limit int) error {
-	if bytes > limit {
-		return errLarge
+	if err == nil && body.N == 0 {
+		err = errLarge
 	}
-	return nil
+	return content, err
 }
 
 func (c *Client) address(q Call) string {

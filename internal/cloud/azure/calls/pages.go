@@ -33,21 +33,11 @@ var (
 	errLarge   = errors.New("a part of the answer is larger than any of Azure's")
 )
 
-// Keeper is who keeps what a list shows.
-type Keeper[T any] struct {
-	// Namespace is that of the machines which the list is for.
-	Namespace string
-	// Replaced is how many bytes are kept of the list before this one.
-	Replaced int
-	// Keep drops from an item what is not kept of it, and returns how many bytes are left; 0 if nothing is kept. Nil keeps all items
-	// whole, and does not count them.
-	Keep func(*T) int
-}
-
 // begun is a list of which some pages are there.
-type begun[T any] struct {
-	items []T // that are kept
-	keep  func(*T) bool
+type begun[T, K any] struct {
+	held  *Held
+	keep  func(T) (K, int)
+	items []K // that are kept
 	kept  int // bytes of the items
 	read  int // items, whether they are kept or not
 	pages int
@@ -59,30 +49,33 @@ type begun[T any] struct {
 
 // Pages reads all pages of a list. The next page is asked for at our own endpoint, wherever the answer points to. If it has to
 // wait for its turn, the pages that are there are kept, and the next call for the list goes on from them: else a list that is
-// longer than our share of a bucket would never end. Of each page is kept what the caller wants before the next one is asked for.
-func Pages[T any](ctx context.Context, c *Client, q Call, keeper Keeper[T]) ([]T, Answer) {
+// longer than our share of a bucket would never end.
+//
+// keep makes of an item what is kept of it, before the next page is asked for, and returns how many bytes that takes; 0 if
+// nothing is kept. held is what is kept of the list before this one.
+func Pages[T, K any](ctx context.Context, c *Client, q Call, held *Held, keep func(T) (K, int)) ([]K, Answer) {
 	if c.Principal.Cloud.Chosen() {
-		end, refusal := c.Bounds.beginList(keeper.Namespace)
+		end, refusal := c.Bounds.beginList(held.Namespace)
 		if refusal != nil {
 			return nil, failed(refusal)
 		}
 		defer end()
 	}
-	key := keeper.Namespace + q.Path + "?" + q.Query.Encode()
-	list := resume[T](c, key)
+	key := held.Namespace + q.Path + "?" + q.Query.Encode()
+	list := resume[T, K](c, key)
 	if list == nil {
-		list = &begun[T]{query: q.Query, began: c.now()}
+		list = &begun[T, K]{query: q.Query, began: c.now(), seen: map[[sha256.Size]byte]bool{}}
 	}
-	list.keep = func(item *T) bool { return keeps(c.Bounds, keeper, list, item) }
+	list.held, list.keep = held, keep
 	for {
 		q.Query = list.query
-		next, a := readPage(ctx, c, q, list, keeper.Namespace)
+		next, a := readPage(ctx, c, q, list)
 		switch {
 		case cloud.IsLater(a.Err()) && list.pages > 0:
-			c.unfinished.keep(key, unfinishedList{list, list.began, func() { c.Bounds.Kept.Give(keeper.Namespace, list.kept) }})
+			c.unfinished.keep(key, unfinishedList{list, list.began, func() { held.Give(list.kept) }})
 			return nil, a
 		case a.Verdict != nil:
-			c.Bounds.Kept.Give(keeper.Namespace, list.kept)
+			held.Give(list.kept)
 			return nil, a
 		case next == nil:
 			a.Began, a.Kept = list.began, list.kept
@@ -92,23 +85,18 @@ func Pages[T any](ctx context.Context, c *Client, q Call, keeper Keeper[T]) ([]T
 	}
 }
 
-// keeps reports whether an item is kept: the caller wants it, and its namespace has room.
-func keeps[T any](bounds *Bounds, keeper Keeper[T], list *begun[T], item *T) bool {
-	if keeper.Keep == nil {
-		return true
-	}
-	bytes := keeper.Keep(item)
-	if bytes == 0 || !bounds.Kept.Take(keeper.Namespace, bytes, keeper.Replaced) {
-		return false
-	}
-	list.kept += bytes
-	return true
-}
-
 // readPage reads a page at its place, and returns how to ask for the next one; nil after the last.
-func readPage[T any](ctx context.Context, c *Client, q Call, list *begun[T], namespace string) (next url.Values, a Answer) {
-	q.place = c.Bounds.place(c.Principal.Cloud.Chosen(), namespace)
-	defer q.place.leave()
+func readPage[T, K any](ctx context.Context, c *Client, q Call, list *begun[T, K]) (next url.Values, a Answer) {
+	var leave func()
+	defer func() {
+		if leave != nil {
+			leave()
+		}
+	}()
+	q.enter = func(ctx context.Context) (err error) {
+		leave, err = c.Bounds.enter(ctx, c.Principal.Cloud.Chosen(), list.held.Namespace)
+		return err
+	}
 	if a = c.Send(ctx, q); a.Verdict != nil {
 		return nil, a
 	}
@@ -121,9 +109,9 @@ func readPage[T any](ctx context.Context, c *Client, q Call, list *begun[T], nam
 }
 
 // take takes a page over, and returns how to ask for the next one; nil after the last.
-func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
+func (b *begun[T, K]) take(body []byte, asked url.Values) (url.Values, error) {
 	var page struct {
-		Value    items[T]
+		Value    items[T, K]
 		NextLink string
 	}
 	page.Value.list = b
@@ -132,9 +120,6 @@ func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
 	}
 	b.pages++
 	b.bytes += len(body)
-	if b.seen == nil {
-		b.seen = map[[sha256.Size]byte]bool{}
-	}
 	b.seen[digestOf(asked)] = true
 	next, err := url.Parse(page.NextLink)
 	if page.NextLink == "" || err != nil {
@@ -149,10 +134,10 @@ func (b *begun[T]) take(body []byte, asked url.Values) (url.Values, error) {
 func digestOf(query url.Values) [sha256.Size]byte { return sha256.Sum256([]byte(query.Encode())) }
 
 // items are read one after the other, into what is kept of the list: a megabyte of empty ones would take a hundred.
-type items[T any] struct{ list *begun[T] }
+type items[T, K any] struct{ list *begun[T, K] }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (i *items[T]) UnmarshalJSON(text []byte) error {
+func (i *items[T, K]) UnmarshalJSON(text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if begin, err := decoder.Token(); begin != json.Delim('[') {
 		return err // null is no items
@@ -170,8 +155,8 @@ func (i *items[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// add reads an item, and keeps it if it is wanted.
-func (b *begun[T]) add(raw json.RawMessage) error {
+// add reads an item, and keeps of it what is wanted, if its namespace has room.
+func (b *begun[T, K]) add(raw json.RawMessage) error {
 	if b.read++; b.read > maxItems {
 		return errEndless
 	}
@@ -182,8 +167,8 @@ func (b *begun[T]) add(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return err
 	}
-	if b.keep == nil || b.keep(&item) {
-		b.items = append(b.items, item)
+	if kept, bytes := b.keep(item); bytes > 0 && b.held.take(bytes) {
+		b.items, b.kept = append(b.items, kept), b.kept+bytes
 	}
 	return nil
 }
@@ -202,7 +187,7 @@ type unfinishedList struct {
 }
 
 // resume gives the pages that are there of a list to the first caller, and gives up all lists that wait for too long.
-func resume[T any](c *Client, key string) *begun[T] {
+func resume[T, K any](c *Client, key string) *begun[T, K] {
 	u, now := &c.unfinished, c.now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -213,7 +198,7 @@ func resume[T any](c *Client, key string) *begun[T] {
 		}
 		return old
 	})
-	list, _ := u.lists[key].list.(*begun[T])
+	list, _ := u.lists[key].list.(*begun[T, K])
 	delete(u.lists, key)
 	return list
 }

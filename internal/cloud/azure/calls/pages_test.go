@@ -19,11 +19,24 @@ func seenOf(token string) map[[sha256.Size]byte]bool {
 	return map[[sha256.Size]byte]bool{digestOf(url.Values{"$skiptoken": {token}}): true}
 }
 
+// numbers is a list of which so much is there; it keeps all items.
+type numbers struct{ read, bytes, pages int }
+
+func (n numbers) begun(seen map[[sha256.Size]byte]bool) *begun[int, int] {
+	keep := func(item int) (int, int) { return item, 1 }
+	b := &begun[int, int]{held: &Held{}, keep: keep, read: n.read, bytes: n.bytes, pages: n.pages, seen: seen}
+	if seen == nil {
+		b.seen = map[[sha256.Size]byte]bool{}
+	}
+	return b
+}
+
 // TestPagesEnd: what is no list of Azure's ends.
 func TestPagesEnd(t *testing.T) {
 	page := func(next string) []byte { return fmt.Appendf(nil, `{"value":[1],"nextLink":%q}`, next) }
 	for name, c := range map[string]struct {
-		list begun[int]
+		list numbers
+		seen map[[sha256.Size]byte]bool
 		page []byte
 		ends bool
 		err  bool
@@ -33,15 +46,15 @@ func TestPagesEnd(t *testing.T) {
 		"no link":         {page: page("http://[::1"), ends: true},
 		"no page":         {page: []byte("<html>"), err: true},
 		"the same again":  {page: page("?$skiptoken=1"), err: true},
-		"one before":      {list: begun[int]{seen: seenOf("0")}, page: page("?$skiptoken=0"), err: true},
-		"too many pages":  {list: begun[int]{pages: maxPages - 1}, page: page("?$skiptoken=2"), err: true},
+		"one before":      {seen: seenOf("0"), page: page("?$skiptoken=0"), err: true},
+		"too many pages":  {list: numbers{pages: maxPages - 1}, page: page("?$skiptoken=2"), err: true},
 		"a link too long": {page: page("?$skiptoken=" + strings.Repeat("x", maxLink)), err: true},
 		"a long link":     {page: page("?$skiptoken=" + strings.Repeat("x", maxLink-20))},
-		"too many bytes":  {list: begun[int]{bytes: maxList}, page: page("?$skiptoken=2"), err: true},
-		"the last of all": {list: begun[int]{bytes: maxList, pages: maxPages - 1}, page: page(""), ends: true},
+		"too many bytes":  {list: numbers{bytes: maxList}, page: page("?$skiptoken=2"), err: true},
+		"the last of all": {list: numbers{bytes: maxList, pages: maxPages - 1}, page: page(""), ends: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			next, err := c.list.take(c.page, url.Values{"$skiptoken": {"1"}})
+			next, err := c.list.begun(c.seen).take(c.page, url.Values{"$skiptoken": {"1"}})
 			expect.Same(t, "an error", c.err, err != nil)
 			if err == nil {
 				expect.Same(t, "ends", c.ends, next == nil)
@@ -56,9 +69,9 @@ func TestPagesAreForgotten(t *testing.T) {
 		began, givenUp := time.Unix(1_800_000_000, 0), 0
 		c := &Client{now: func() time.Time { return began.Add(age) }}
 		for _, key := range []string{"a", "b"} {
-			c.unfinished.keep(key, unfinishedList{&begun[int]{pages: 1}, began, func() { givenUp++ }})
+			c.unfinished.keep(key, unfinishedList{numbers{pages: 1}.begun(nil), began, func() { givenUp++ }})
 		}
-		expect.Same(t, "pages are kept for "+age.String(), found, resume[int](c, "a") != nil)
+		expect.Same(t, "pages are kept for "+age.String(), found, resume[int, int](c, "a") != nil)
 		expect.Same(t, "other lists are kept for "+age.String(), found, len(c.unfinished.lists) == 1)
 		c.unfinished.giveUp()
 		expect.Same(t, "lists that gave their room back", map[bool]int{true: 1, false: 2}[found], givenUp)
@@ -88,8 +101,9 @@ func TestLongEndpoint(t *testing.T) {
 
 // TestItemsEnd: no more items are read than a list may have, however few bytes they take.
 func TestItemsEnd(t *testing.T) {
-	all := begun[struct{}]{}
-	err := json.Unmarshal([]byte("["+strings.Repeat("{},", 2*maxItems)+"{}]"), &items[struct{}]{&all})
+	type none = struct{}
+	all := begun[none, none]{held: &Held{}, keep: func(item none) (none, int) { return item, 1 }}
+	err := json.Unmarshal([]byte("["+strings.Repeat("{},", 2*maxItems)+"{}]"), &items[none, none]{&all})
 	if !errors.Is(err, errEndless) || len(all.items) > maxItems {
 		t.Errorf("%d items are read: %v", len(all.items), err)
 	}
@@ -117,8 +131,7 @@ func TestLimitsOfAList(t *testing.T) {
 		"a text that is cut off":  {0, 0, `{"value":[0`, false, false},
 		"a next page that is odd": {0, 0, zeros(1) + `,"nextLink":"%zz"}`, false, true},
 	} {
-		b := begun[int]{read: c.have, bytes: c.bytes}
-		_, err := b.take([]byte(c.text), nil)
+		_, err := numbers{read: c.have, bytes: c.bytes}.begun(nil).take([]byte(c.text), nil)
 		expect.Same(t, name+": is taken", c.ok, err == nil)
 		expect.Same(t, name+": has no end", c.endless, errors.Is(err, errEndless))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/limiter"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
 )
 
 // Preconditioned is the first api-version of which it is known that a VM's PUT heeds If-None-Match.
@@ -83,38 +82,36 @@ func (c *Client) Read(a Answer, value any) Answer {
 	return a
 }
 
-// ListVMs lists the VMs of a group.
-func (c *Client) ListVMs(ctx context.Context, group arm.ID, keeper Keeper[VM]) ([]VM, Answer) {
-	return Pages(ctx, c, Call{
+// VMsIn asks for the VMs of a group.
+func (c *Client) VMsIn(group arm.ID) Call {
+	return Call{
 		Method: http.MethodGet, Path: group.String() + "/providers/Microsoft.Compute/virtualMachines", Version: c.ComputeVersion(),
 		Class: limiter.ListVMs, Subscription: group.Subscription,
-	}, keeper)
+	}
 }
 
-// ListStatus lists the VMs of a subscription with their power states: no other list has them.
-func (c *Client) ListStatus(ctx context.Context, subscription string, keeper Keeper[VM]) ([]VM, Answer) {
-	return Pages(ctx, c, Call{
+// StatesIn asks for the VMs of a subscription with their power states: no other list has them.
+func (c *Client) StatesIn(subscription string) Call {
+	return Call{
 		Method: http.MethodGet, Path: "/subscriptions/" + subscription + "/providers/Microsoft.Compute/virtualMachines",
 		Version: c.ComputeVersion(), Query: url.Values{"statusOnly": {"true"}}, Class: limiter.ListVMs, Subscription: subscription,
-	}, keeper)
+	}
 }
 
-// ListResources lists the adapters, disks or public IPs of a group, by their type.
-func (c *Client) ListResources(ctx context.Context, group arm.ID, kind string, keeper Keeper[Resource]) ([]Resource, Answer) {
-	return Pages(ctx, c, Call{
+// ResourcesIn asks for the adapters, disks or public IPs of a group, by their type.
+func ResourcesIn(group arm.ID, kind string) Call {
+	return Call{
 		Method: http.MethodGet, Path: group.String() + "/providers/" + kind, Version: versionOf(kind), Class: limiter.ListNetwork,
 		Subscription: group.Subscription,
-	}, keeper)
+	}
 }
 
-// ListSKUs lists what a region offers to a subscription. It knows no filter but that for the region.
-func (c *Client) ListSKUs(
-	ctx context.Context, subscription, location string, keeper Keeper[skus.Listed],
-) ([]skus.Listed, Answer) {
-	return Pages(ctx, c, Call{
+// SizesIn asks for what a region offers to a subscription. Azure knows no filter but that for the region.
+func SizesIn(subscription, location string) Call {
+	return Call{
 		Method: http.MethodGet, Path: "/subscriptions/" + subscription + "/providers/Microsoft.Compute/skus", Version: skuVersion,
 		Query: url.Values{"$filter": {"location eq '" + location + "'"}}, Class: limiter.ListSizes, Subscription: subscription,
-	}, keeper)
+	}
 }
 
 // GetResource looks at an adapter, disk or public IP.
@@ -162,14 +159,15 @@ type visible struct{ SubscriptionID string }
 
 // IsVisible reports whether Azure shows us a subscription. What is read for that counts for a namespace.
 func (c *Client) IsVisible(ctx context.Context, subscription, namespace string) bool {
+	held := &Held{Namespace: namespace, Kept: c.Bounds.Kept}
 	found, a := Pages(ctx, c, Call{ // none if it is refused
 		Method: http.MethodGet, Path: "/subscriptions", Version: subscriptionVersion, Class: limiter.GetVM,
-	}, Keeper[visible]{Namespace: namespace, Keep: func(s *visible) int {
+	}, held, func(s visible) (visible, int) {
 		if !strings.EqualFold(s.SubscriptionID, subscription) {
-			return 0
+			return s, 0
 		}
-		return len(s.SubscriptionID)
-	}})
-	c.Bounds.Kept.Give(namespace, a.Kept)
+		return s, len(s.SubscriptionID)
+	})
+	held.Give(a.Kept)
 	return len(found) > 0
 }

@@ -99,7 +99,7 @@ func TestNoJSON(t *testing.T) {
 		"a view":     func(c *Client) Answer { _, a := c.ViewVM(t.Context(), blue.VM); return a },
 		"an address": func(c *Client) Answer { _, a := c.SignBootLog(t.Context(), blue.VM); return a },
 		"a disk":     func(c *Client) Answer { _, a := c.GetResource(t.Context(), blue.Group.Disk("x")); return a },
-		"a list":     func(c *Client) Answer { _, a := c.ListVMs(t.Context(), blue.Group, Keeper[VM]{}); return a },
+		"a list":     func(c *Client) Answer { _, a := unchanged[VM](t.Context(), c, c.VMsIn(blue.Group), &Held{}); return a },
 	} {
 		client := blueCalls(t, blue.Says(func(*http.Request) (int, string) { return http.StatusOK, "<html>" }))
 		expect.Says(t, name, ask(client).Err(), "Azure does not answer at "+blue.Endpoint)
@@ -143,39 +143,39 @@ func TestRequests(t *testing.T) {
 			false,
 		},
 		"listVMs": {
-			func(ctx context.Context, c *Client) { c.ListVMs(ctx, blue.Group, Keeper[VM]{}) }, http.MethodGet,
+			func(ctx context.Context, c *Client) { unchanged[VM](ctx, c, c.VMsIn(blue.Group), &Held{}) }, http.MethodGet,
 			inCompute("/virtualMachines"), computeVersion, nil, false,
 		},
 		"listStatus": {
-			func(ctx context.Context, c *Client) { c.ListStatus(ctx, armsim.Subscription, Keeper[VM]{}) }, http.MethodGet,
+			func(ctx context.Context, c *Client) { unchanged[VM](ctx, c, c.StatesIn(armsim.Subscription), &Held{}) }, http.MethodGet,
 			whole + "/providers/Microsoft.Compute/virtualMachines", computeVersion,
 			url.Values{"statusOnly": {"true"}},
 			false,
 		},
 		"listAdapters": {
 			func(ctx context.Context, c *Client) {
-				c.ListResources(ctx, blue.Group, arm.AdapterType, Keeper[Resource]{})
+				unchanged[Resource](ctx, c, ResourcesIn(blue.Group, arm.AdapterType), &Held{})
 			},
 			http.MethodGet, inNetwork("/networkInterfaces"),
 			networkVersion, nil, false,
 		},
 		"listDisks": {
 			func(ctx context.Context, c *Client) {
-				c.ListResources(ctx, blue.Group, arm.DiskType, Keeper[Resource]{})
+				unchanged[Resource](ctx, c, ResourcesIn(blue.Group, arm.DiskType), &Held{})
 			},
 			http.MethodGet, inCompute("/disks"), diskVersion,
 			nil, false,
 		},
 		"listPublic": {
 			func(ctx context.Context, c *Client) {
-				c.ListResources(ctx, blue.Group, arm.PublicIPType, Keeper[Resource]{})
+				unchanged[Resource](ctx, c, ResourcesIn(blue.Group, arm.PublicIPType), &Held{})
 			},
 			http.MethodGet, inNetwork("/publicIPAddresses"),
 			networkVersion, nil, false,
 		},
 		"listSKUs": {
 			func(ctx context.Context, c *Client) {
-				c.ListSKUs(ctx, armsim.Subscription, "eastus", Keeper[skus.Listed]{})
+				unchanged[skus.Listed](ctx, c, SizesIn(armsim.Subscription, "eastus"), &Held{})
 			}, http.MethodGet,
 			whole + "/providers/Microsoft.Compute/skus", skuVersion,
 			url.Values{"$filter": {"location eq 'eastus'"}},

@@ -39,12 +39,10 @@ type Status struct{ Code, Message string }
 // Resource is an adapter, a disk or a public IP, as far as we read it.
 type Resource struct {
 	ID         string
-	Name       string
 	Tags       map[string]string
 	ManagedBy  string
 	Properties struct {
 		VirtualMachine    struct{ ID string }
-		DiskState         string
 		UniqueID          string // of a disk
 		ResourceGUID      string // of the others
 		ProvisioningState string

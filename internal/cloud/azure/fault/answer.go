@@ -18,7 +18,6 @@ type Answer struct {
 	Status     int // of HTTP; zero where there was no request
 	Code       string
 	Message    string
-	Target     string
 	Details    []Answer
 	RetryAfter time.Duration
 	// Foreign is true if a 404 is not Azure Resource Manager's own: it is a proxy's, which does not know what there is.
@@ -54,12 +53,12 @@ func isForeign(header http.Header, body []byte) bool {
 
 // wire is an error of Azure's, as its REST guidelines define it.
 type wire struct {
-	Code, Message, Target string
-	Details               []wire
+	Code, Message string
+	Details       []wire
 }
 
 func (w wire) answer(depth int) Answer {
-	a := Answer{Code: w.Code, Message: w.Message, Target: w.Target}
+	a := Answer{Code: w.Code, Message: w.Message}
 	if depth > 0 {
 		for _, detail := range w.Details[:min(len(w.Details), 8)] {
 			a.Details = append(a.Details, detail.answer(depth-1))

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"slices"
@@ -75,7 +76,8 @@ func Judge(a Answer) Verdict {
 	return fallback[http.StatusBadRequest].verdict(a)
 }
 
-// row is a line of the table. What it leaves out fits all.
+// row is a line of the table. A condition that it leaves out fits all. Without kind and reason the request failed for now, and
+// without advice the controller tries again.
 type row struct {
 	status int
 	codes  []string // in lower case
@@ -111,7 +113,8 @@ func wordOf(message string) string {
 }
 
 func (r row) verdict(a Answer) Verdict {
-	err := cloud.Errorf(r.kind, r.reason, "%s: %s", quote(a), r.advice)
+	kind, reason := cmp.Or(r.kind, cloud.Transient), cmp.Or(r.reason, infrav1.CloudTaskFailedReason)
+	err := cloud.Errorf(kind, reason, "%s: %s", quote(a), cmp.Or(r.advice, "the controller tries again"))
 	err.After = max(r.pause, a.RetryAfter)
 	if report := wordOf(a.Message); r.effect == Guest && report != "" {
 		err.Message = "the guest has reported to Azure that its bootstrap failed: the condition BootstrapSucceeded has the cause"

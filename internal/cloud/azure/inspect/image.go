@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
@@ -93,10 +91,6 @@ func (i *inspection) imageRight() (scope, action string) {
 	if ref.ID == nil {
 		return "", ""
 	}
-	return rightOf(ref)
-}
-
-func rightOf(ref *armcompute.ImageReference) (scope, action string) {
 	id, _ := arm.Parse(*ref.ID)
 	if id.HasType("Microsoft.Compute/images") {
 		return *ref.ID, "Microsoft.Compute/images/read"

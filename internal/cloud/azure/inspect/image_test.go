@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 			image.Properties.PublishingProfile.TargetRegions = append(image.Properties.PublishingProfile.TargetRegions,
 				struct{ Name string }{region})
 		}
-		i := &inspection{Subject: Subject{Spec: c.spec, Place: infrav1.AzurePlacement{Location: "westeurope"}}}
+		i := &inspection{Subject: Subject{Pool: Pool{Spec: c.spec}, Place: infrav1.AzurePlacement{Location: "westeurope"}}}
 		got, text := i.judge(image, source{}, nil)
 		expect.Same(t, name, c.want, got)
 		expect.Same(t, name+": "+text, true, strings.Contains(text, c.says))
@@ -54,7 +54,7 @@ func TestLongGeneration(t *testing.T) {
 	for over, cut := range []bool{false, true} {
 		var image shownImage
 		image.Properties.HyperVGeneration = strings.Repeat("x", 8+over)
-		_, text := (&inspection{Subject: Subject{Spec: &infrav1.AzureVM{}}}).judge(image, source{}, nil)
+		_, text := (&inspection{Subject: Subject{Pool: Pool{Spec: &infrav1.AzureVM{}}}}).judge(image, source{}, nil)
 		expect.Same(t, text, cut, strings.Contains(text, "..."))
 	}
 }

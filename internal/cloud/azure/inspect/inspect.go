@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/skus"
@@ -40,21 +42,29 @@ type Answer struct {
 	Problem string
 }
 
-// Subject is what is inspected.
-type Subject struct {
-	Azure Azure
-	Spec  *infrav1.AzureVM
-	Place infrav1.AzurePlacement
+// Pool is what is compared with Azure: a spec, and how many machines of it there are to be.
+type Pool struct {
+	Spec *infrav1.AzureVM
+	// Cluster is the AzureCluster, which has what the spec leaves out; nil if there is none.
+	Cluster *unstructured.Unstructured
 	// FailureDomain is the Machine's; it leaves no choice of zones.
 	FailureDomain string
-	// Count is how many machines of the spec there are to be, at least one.
-	Count int64
+	// Count is one if it is not set.
+	Count    int64
+	Identity Identity
+	// Progress may be nil.
+	Progress cloud.Progress
+}
+
+// Subject is what is inspected.
+type Subject struct {
+	Pool
+	Azure Azure
+	Place infrav1.AzurePlacement
 	// ComputeVersion is the cloud's api-version for VMs.
 	ComputeVersion string
 	// Caller returns as whom Azure was asked, and in which tenant, once it was.
-	Caller   func() (name, tenant string)
-	Identity Identity
-	Progress cloud.Progress
+	Caller func() (name, tenant string)
 }
 
 // Identity is the one that the machines will have.

@@ -15,7 +15,13 @@ import (
 func (i *inspection) sizes(ctx context.Context) {
 	listed, a := list[skus.Listed](ctx, i, i.subscription()+"/providers/Microsoft.Compute/skus", skuVersion,
 		url.Values{"$filter": {"location eq '" + i.region() + "'"}})
-	offered := skus.Read(listed, i.Place.Location)
+	var sizes []skus.Size
+	for _, entry := range listed {
+		if size, ok := skus.Read(entry, i.Place.Location); ok {
+			sizes = append(sizes, size)
+		}
+	}
+	offered := skus.Index(sizes)
 	switch {
 	case a.Problem != "":
 		i.unseen("size "+shown(i.Spec.VMSize), a)
@@ -39,14 +45,6 @@ func (i *inspection) sizes(ctx context.Context) {
 	}
 }
 
-// zones are those in which a machine may be; one without a name if that is left to Azure.
-func (i *inspection) zones() []string {
-	if zones := request.Zones(i.Spec, i.FailureDomain); len(zones) > 0 {
-		return zones
-	}
-	return []string{""}
-}
-
 func (i *inspection) size(offered skus.Sizes, name string, ifUnfit cloud.Result) {
 	check := "size " + shown(name)
 	if wrong := i.unfit(offered, name); wrong != nil {
@@ -55,7 +53,7 @@ func (i *inspection) size(offered skus.Sizes, name string, ifUnfit cloud.Result)
 	}
 	size, _ := offered.Find(name)
 	var excluded []string
-	for _, zone := range i.zones() {
+	for _, zone := range request.Zones(i.Spec, i.FailureDomain) {
 		if offered.Refuse(i.Spec, name, zone, i.Place.Location) != nil {
 			excluded = append(excluded, shown(zone))
 		}
@@ -69,7 +67,7 @@ func (i *inspection) size(offered skus.Sizes, name string, ifUnfit cloud.Result)
 
 // unfit is why a size does not suit in any of the zones.
 func (i *inspection) unfit(offered skus.Sizes, name string) (refusal *cloud.Error) {
-	for _, zone := range i.zones() {
+	for _, zone := range request.Zones(i.Spec, i.FailureDomain) {
 		wrong := offered.Refuse(i.Spec, name, zone, i.Place.Location)
 		if wrong == nil {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -26,21 +27,19 @@ func TestKeepVM(t *testing.T) {
 		"a long name": blue.Group.VM("not-one-of-ours-").String(), "an odd name": blue.Group.VM("vm_1").String(),
 		"another group": blue.OtherGroup.VM("win-1").String(), "no ID": "x",
 	} {
-		expect.Same(t, name, 0, s.KeepVM(&calls.VM{ID: id}))
+		_, bytes := s.KeepVM(calls.VM{ID: id})
+		expect.Same(t, name, 0, bytes)
 	}
 	text := `{"id":"` + strings.ToUpper(blue.VM.String()) + `","zones":["1` + long + `","2"],"tags":{"Capwin-Machine":"m",
 		"capwin-namespace":"` + long + `","other":"x"},"properties":{"vmId":"` + blue.ID + `","instanceView":{},
 		"storageProfile":{"osDisk":{"managedDisk":{"id":"x"}},"dataDisks":[` + strings.Repeat(`{},`, 99) + `{}]},
 		"networkProfile":{"networkInterfaces":[` + strings.Repeat(`{},`, 9) + `{"id":"` + blue.NIC.String() + `"}]}}}`
-	vm, full := decoded[calls.VM](t, text), decoded[calls.VM](t, text)
-	bytes := s.KeepVM(&vm)
+	vm := decoded[calls.VM](t, text)
+	got, bytes := s.KeepVM(vm)
 	expect.Same(t, "bytes are those of a record", true, bytes > perVM && bytes < 5*perVM)
-	expect.Same(t, "tags", map[string]string{"Capwin-Machine": "m"}, vm.Tags)
-	got, _ := RecordOf(vm)
-	want, _ := RecordOf(full)
+	want, _ := RecordOf(vm)
 	expect.Same(t, "the record", want, got)
-	twice := vm
-	expect.Same(t, "what is kept is kept", bytes, s.KeepVM(&twice))
+	expect.Same(t, "its mark", cloud.Key{Name: "m"}, got.Mark.Key)
 }
 
 // TestKeepPower: of a VM is kept whether it runs, if it is in a group of machines or has the name of a machine's VM.
@@ -61,20 +60,20 @@ func TestKeepPower(t *testing.T) {
 		"no VM":                {"x", false},
 	} {
 		vm := decoded[calls.VM](t, `{"id":"`+c.id+`"`+rest)
-		expect.Same(t, name, c.kept, keep(&vm) > 0)
+		shown, bytes := keep(vm)
+		expect.Same(t, name, c.kept, bytes > 0)
 		if c.kept {
-			expect.Same(t, name+": runs", next.PoweredOn, powerOf(vm.Properties.InstanceView.Statuses))
-			expect.Same(t, name+": nothing else", true, vm.Tags == nil && vm.Properties.VMID == "")
+			expect.Same(t, name+": runs", next.PoweredOn, *shown.Power)
 		}
 	}
-	silent := calls.VM{ID: blue.VM.String()}
-	expect.Same(t, "a VM without a state", true, keep(&silent) > 0 && silent.Properties == nil)
+	silent, bytes := keep(calls.VM{ID: blue.VM.String()})
+	expect.Same(t, "a VM without a state", true, bytes > 0 && silent.Power == nil)
 }
 
 // TestStatesAreFew: the states of VMs that a list lacks are dropped once they are too many to be late.
 func TestStatesAreFew(t *testing.T) {
-	p := newPowers("x", holder{})
-	shown := calls.VM{ID: blue.VM.String()}
+	p := newPowers("x", nil)
+	shown := Shown{ID: blue.VM}
 	for extra, want := range map[int]int{manyStates + 1: manyStates + 2, manyStates + 2: 1} {
 		p.Do(func(state *PowerState) {
 			state.States = map[string]next.Power{blue.VM.Key(): next.PoweredOn}
@@ -82,7 +81,7 @@ func TestStatesAreFew(t *testing.T) {
 				state.States[strings.Repeat("x", i+1)] = next.Stopped
 			}
 		})
-		p.Take([]calls.VM{shown}, blue.Noon, blue.Noon, nil)
+		p.Take([]Shown{shown}, blue.Noon, blue.Noon, nil)
 		p.Do(func(state *PowerState) { expect.Same(t, "states", want, len(state.States)) })
 		expect.Same(t, "that of the VM", next.PoweredOn, p.Get(blue.VM.Key()))
 	}
@@ -104,14 +103,13 @@ func TestKeepResource(t *testing.T) {
 		"with a thousand others": {`"tags":{"a":"` + long + `"}`, true},
 	} {
 		resource := decoded[calls.Resource](t, `{"id":"`+blue.NIC.String()+`",`+c.text+"}")
-		attached := resource.Attached()
-		bytes := KeepResource(&resource)
+		r, bytes := KeepResource(resource)
 		expect.Same(t, name, c.kept, bytes > 0)
 		expect.Same(t, name+": bytes are those of a record", true, bytes < 4*perResource)
 		if c.kept {
-			expect.Same(t, name+": it is used", attached, resource.Attached())
-			expect.Same(t, name+": tags", 0, len(resource.Tags))
+			expect.Same(t, name+": it is used", resource.Attached(), r.Attached)
 		}
 	}
-	expect.Same(t, "no resource", 0, KeepResource(&calls.Resource{ID: "x"}))
+	_, bytes := KeepResource(calls.Resource{ID: "x"})
+	expect.Same(t, "no resource", 0, bytes)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
@@ -28,12 +29,6 @@ type Lists struct {
 	scopes map[string]*Scope
 	powers map[string]*Powers
 	used   map[string]time.Time // when a machine last came for each scope
-}
-
-// holder is whose machines the lists are for, and what is kept of these lists.
-type holder struct {
-	Namespace string
-	kept      *tenants.Bytes
 }
 
 // guarded is a value for one goroutine at a time.
@@ -125,7 +120,7 @@ func (l *Lists) forget(user User) {
 	maps.DeleteFunc(l.powers, func(_ string, p *Powers) bool {
 		used := slices.ContainsFunc(slices.Collect(maps.Values(l.scopes)), func(s *Scope) bool { return s.Power == p })
 		if !used {
-			p.forget()
+			p.Held.End()
 		}
 		return !used
 	})
@@ -142,13 +137,14 @@ func (l *Lists) scope(group arm.ID, namespace string) *Scope {
 	if l.scopes == nil {
 		l.scopes, l.powers, l.used = map[string]*Scope{}, map[string]*Powers{}, map[string]time.Time{}
 	}
-	held, subscription := holder{namespace, l.Kept}, strings.ToLower(group.Subscription)
+	subscription := strings.ToLower(group.Subscription)
 	if l.powers[subscription] == nil {
-		l.powers[subscription] = newPowers(subscription, held)
+		l.powers[subscription] = newPowers(subscription, &calls.Held{Namespace: namespace, Kept: l.Kept})
 	}
 	if l.scopes[group.Key()] == nil {
-		l.powers[subscription].askAgain() // the VMs of the last list in other groups were not kept
-		l.scopes[group.Key()] = newScope(Place{group, group.Key(), l.powers[subscription], held})
+		l.powers[subscription].Postpone(time.Time{}) // the VMs of the last list in other groups were not kept
+		place := Place{Group: group, Key: group.Key(), Namespace: namespace, Power: l.powers[subscription]}
+		l.scopes[group.Key()] = newScope(place, l.Kept)
 	}
 	return l.scopes[group.Key()]
 }
@@ -161,20 +157,16 @@ func (l *Lists) Close() {
 		s.forget()
 	}
 	for _, p := range l.powers {
-		p.forget()
+		p.Held.End()
 	}
 	l.scopes = nil
 }
 
-func (l *Lists) find(key string) *Scope {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.scopes[key]
-}
-
 // HasVM reports whether a list shows a VM of the machine's name.
 func (l *Lists) HasVM(m cloud.Machine) (found bool) {
-	s := l.find(Key(m.ProviderID))
+	l.mu.Lock()
+	s := l.scopes[Key(m.ProviderID)]
+	l.mu.Unlock()
 	if s == nil {
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 // Powers are the power states of a subscription. Its methods lock it.
 type Powers struct {
 	Subscription string
-	holder
+	Held         *calls.Held
 	guarded[PowerState]
 }
 
@@ -27,12 +27,10 @@ type PowerState struct {
 	// Answered is when the list last succeeded, and Refused is the error if the identity lacks the right to it.
 	Answered time.Time
 	Refused  *cloud.Error
-	held     int // bytes that are kept of the list
-	gone     bool
 }
 
-func newPowers(subscription string, held holder) *Powers {
-	p := &Powers{Subscription: subscription, holder: held}
+func newPowers(subscription string, held *calls.Held) *Powers {
+	p := &Powers{Subscription: subscription, Held: held}
 	p.value.States = map[string]next.Power{}
 	return p
 }
@@ -43,20 +41,16 @@ func (p *Powers) Refusal() (err *cloud.Error) {
 	return err
 }
 
-func (p *Powers) askAgain() {
-	p.Postpone(time.Time{})
-}
-
 // Postpone makes the list due at another time.
 func (p *Powers) Postpone(due time.Time) {
 	p.Do(func(state *PowerState) { state.Due = due })
 }
 
-// IsDue reports whether the list is due. If so, it is due again after the pause.
+// IsDue reports whether the list is due. If so, the caller asks for it, and it is due again after the pause.
 func (p *Powers) IsDue(now time.Time, pause time.Duration) (due bool) {
 	p.Do(func(state *PowerState) {
 		if due = !now.Before(state.Due); due {
-			state.Due = now.Add(pause)
+			state.began, state.Due = now, now.Add(pause)
 		}
 	})
 	return due
@@ -74,56 +68,21 @@ func (p *Powers) Fresh(now time.Time) (fresh bool) {
 	return fresh
 }
 
-// Begin notes that the list is asked for.
-func (p *Powers) Begin(now time.Time) {
-	p.Do(func(state *PowerState) { state.began = now })
-}
-
 // Refuse notes that the identity may not list the power states.
 func (p *Powers) Refuse(refusal *cloud.Error) {
 	p.Do(func(state *PowerState) { state.Refused = refusal })
 }
 
-// Held is how many bytes are kept of the list.
-func (p *Powers) Held() (bytes int) {
-	p.Do(func(state *PowerState) { bytes = state.held })
-	return bytes
-}
-
-// Hold notes how many bytes are kept of the list now.
-func (p *Powers) Hold(bytes int) {
-	p.Do(func(state *PowerState) {
-		p.kept.Give(p.Namespace, state.held)
-		if state.held = bytes; state.gone {
-			p.kept.Give(p.Namespace, bytes)
-			state.held = 0
-		}
-	})
-}
-
-// forget gives back what is kept of the list. A list that comes later is not kept.
-func (p *Powers) forget() {
-	p.Do(func(state *PowerState) { state.gone = true })
-	p.Hold(0)
-}
-
 // Take takes over a list, and returns the keys of the VMs whose states have changed. A VM that the list lacks keeps its state
 // until the list of VMs lacks it, too. wanted are the names of machines' VMs.
-func (p *Powers) Take(vms []calls.VM, began, now time.Time, wanted map[string]bool) map[string]bool {
+func (p *Powers) Take(vms []Shown, began, now time.Time, wanted map[string]bool) map[string]bool {
 	changed := map[string]bool{}
 	p.Do(func(state *PowerState) {
 		state.Answered, state.Refused, state.names = now, nil, namesakes{vms: map[string][]arm.ID{}, listed: began}
 		for _, vm := range vms {
-			id, ok := arm.Parse(vm.ID)
-			if ok {
-				state.names.take(id, wanted)
-			}
-			if !ok || vm.Properties == nil || vm.Properties.InstanceView == nil {
-				continue
-			}
-			key := id.Key()
-			if power := powerOf(vm.Properties.InstanceView.Statuses); state.States[key] != power {
-				state.States[key] = power
+			state.names.take(vm.ID, wanted)
+			if key := vm.ID.Key(); vm.Power != nil && state.States[key] != *vm.Power {
+				state.States[key] = *vm.Power
 				changed[key] = true
 			}
 		}
@@ -136,15 +95,13 @@ func (p *Powers) Take(vms []calls.VM, began, now time.Time, wanted map[string]bo
 const manyStates = 1000
 
 // trim drops the states of VMs that a list lacks, if these are too many to be VMs that the list is late for.
-func (s *PowerState) trim(vms []calls.VM) {
+func (s *PowerState) trim(vms []Shown) {
 	if len(s.States) <= 2*len(vms)+manyStates {
 		return
 	}
 	states := map[string]next.Power{}
 	for _, vm := range vms {
-		if id, ok := arm.Parse(vm.ID); ok {
-			states[id.Key()] = s.States[id.Key()]
-		}
+		states[vm.ID.Key()] = s.States[vm.ID.Key()]
 	}
 	s.States = states
 }

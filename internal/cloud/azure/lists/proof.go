@@ -11,7 +11,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/belongings"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 )
 
@@ -125,27 +124,18 @@ func (s *State) takeParts(sweep Sweeping) {
 	s.Parts = map[string][]Part{}
 	vmOf := map[string]string{} // of adapters
 	for _, resource := range slices.Concat(sweep.Adapters, sweep.Disks) {
-		vm, ok := arm.Parse(resource.User())
-		if ok {
-			vmOf[strings.ToLower(resource.ID)] = vm.Key()
-			s.takePart(resource, vm.Key())
-		}
+		vmOf[resource.ID.Key()] = resource.VM
+		s.takePart(resource, resource.VM)
 	}
 	for _, address := range sweep.Public {
-		if config, ok := arm.Parse(address.Properties.IPConfiguration.ID); ok && len(config.Names) > 1 {
-			if vm := vmOf[config.Parent().Adapter(config.Names[0]).Key()]; vm != "" {
-				s.takePart(address, vm)
-			}
-		}
+		s.takePart(address, vmOf[address.Adapter])
 	}
 }
 
-func (s *State) takePart(resource calls.Resource, vm string) {
-	id, ok := arm.Parse(resource.ID)
-	if !ok || resource.UniqueID() == "" || len(s.Parts[vm]) >= maxParts {
-		return
+func (s *State) takePart(resource Resource, vm string) {
+	if vm != "" && resource.UniqueID != "" && len(s.Parts[vm]) < maxParts {
+		s.Parts[vm] = append(s.Parts[vm], Part{resource.ID, resource.UniqueID})
 	}
-	s.Parts[vm] = append(s.Parts[vm], Part{id, resource.UniqueID()})
 }
 
 // Remember keeps what belongs to a VM that is proved to be a machine's, if there is room. What belongs to another VM is not ours
@@ -153,7 +143,7 @@ func (s *State) takePart(resource calls.Resource, vm string) {
 func (s *State) Remember(r Record, m cloud.Machine) {
 	if s.seenWith == nil || len(s.seenWith) >= manyParts {
 		s.seenWith = map[string]seenVM{}
-		s.hold(sightings, 0)
+		s.Held[sightings].Hold(0)
 	}
 	vm := seenVM{r.Key, Mark{m.Key, m.ProviderID}}
 	for _, key := range r.Adapters {
@@ -169,11 +159,8 @@ func (s *State) Remember(r Record, m cloud.Machine) {
 func (s *State) remember(key string, vm seenVM) {
 	_, found := s.seenWith[key]
 	bytes := perSighting + len(key) + len(vm.key)
-	if !found && (s.forgotten || !s.kept.Take(s.Namespace, bytes, 0)) {
-		return
-	}
-	if s.seenWith[key] = vm; !found {
-		s.held[sightings] += bytes
+	if found || s.Held[sightings].Grow(bytes) {
+		s.seenWith[key] = vm
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 // TestSeenWithIsBounded: what is remembered of adapters and their VMs begins anew when it is full, so that VMs that come and go
 // do not fill the memory. What is seen then is remembered.
 func TestSeenWithIsBounded(t *testing.T) {
-	s := &State{seenWith: map[string]seenVM{}}
+	s := stateIn((&Lists{}).Scope(blue.Group))
+	s.seenWith = map[string]seenVM{}
 	for n := range manyParts - 1 {
 		s.seenWith[strconv.Itoa(n)] = seenVM{}
 	}

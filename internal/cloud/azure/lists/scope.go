@@ -2,7 +2,6 @@ package lists
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -10,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/calls"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 // Scope is a resource group with machines of ours, as the lists show it. Lists lag: they are evidence of what is there only. Its
@@ -24,7 +24,9 @@ type Place struct {
 	Group arm.ID
 	Key   string // of the group
 	Power *Powers
-	holder
+	// Namespace is that of the machine that came first. What is kept of each list, and of seenWith, counts for it.
+	Namespace string
+	Held      map[List]*calls.Held
 }
 
 // State is what is known of a group.
@@ -49,8 +51,6 @@ type State struct {
 	Failed, Reported bool
 	// Refused is why adapters and disks cannot be listed or removed: the identity lacks a right.
 	Refused map[string]*cloud.Error
-	// held are the bytes that are kept of each list, and of seenWith.
-	held [4]int
 	// forgotten is true once the scope keeps nothing any more.
 	forgotten bool
 }
@@ -72,7 +72,11 @@ const (
 	IdlePowers = time.Minute
 )
 
-func newScope(place Place) *Scope {
+func newScope(place Place, kept *tenants.Bytes) *Scope {
+	place.Held = map[List]*calls.Held{}
+	for _, list := range []List{VMs, Addresses, Remnants, sightings} {
+		place.Held[list] = &calls.Held{Namespace: place.Namespace, Kept: kept}
+	}
 	s := &Scope{Place: place}
 	s.value = State{
 		Place: place, VMs: map[string]Record{}, Addresses: map[string][]string{}, Remnants: map[string]Remnant{},
@@ -105,7 +109,7 @@ func (s *Scope) Begin() (ok bool) {
 }
 
 // End takes over the list that began, or why there is none, and returns the keys of the machines whose VMs changed.
-func (s *Scope) End(vms []calls.VM, answer calls.Answer, began time.Time, keysOf KeysOf) (changed []cloud.Key, err error) {
+func (s *Scope) End(vms []Record, answer calls.Answer, began time.Time, keysOf KeysOf) (changed []cloud.Key, err error) {
 	s.Do(func(state *State) {
 		state.Listing = false
 		switch {
@@ -119,7 +123,7 @@ func (s *Scope) End(vms []calls.VM, answer calls.Answer, began time.Time, keysOf
 		default:
 			state.Missed = next.Missed{}
 			changed = state.take(vms, answer.Began, keysOf)
-			state.hold(VMs, answer.Kept)
+			s.Held[VMs].Hold(answer.Kept)
 		}
 	})
 	return changed, err
@@ -137,14 +141,12 @@ func (s *Scope) Miss(now time.Time) {
 }
 
 // take takes over a list, and returns the keys of the machines whose VMs changed.
-func (s *State) take(vms []calls.VM, began time.Time, keysOf KeysOf) (changed []cloud.Key) {
+func (s *State) take(vms []Record, began time.Time, keysOf KeysOf) (changed []cloud.Key) {
 	current := map[string]Record{}
-	for _, vm := range vms {
-		if r, ok := RecordOf(vm); ok && r.ID.Parent().Key() == s.Key {
-			current[r.Name] = r
-			if previous, found := s.VMs[r.Name]; !found || !previous.equal(r) {
-				changed = append(changed, keysOf(r)...)
-			}
+	for _, r := range vms {
+		current[r.Name] = r
+		if previous, found := s.VMs[r.Name]; !found || !previous.equal(r) {
+			changed = append(changed, keysOf(r)...)
 		}
 	}
 	for name, previous := range s.VMs {
@@ -157,19 +159,16 @@ func (s *State) take(vms []calls.VM, began time.Time, keysOf KeysOf) (changed []
 }
 
 // TakeAddresses takes over the addresses of adapters, and returns the keys of the machines that have others now.
-func (s *Scope) TakeAddresses(adapters []calls.Resource, keysOf KeysOf) (changed []cloud.Key) {
+func (s *Scope) TakeAddresses(adapters []Resource, keysOf KeysOf) (changed []cloud.Key) {
 	s.Do(func(state *State) { changed = state.takeAddresses(adapters, keysOf) })
 	return changed
 }
 
-func (s *State) takeAddresses(adapters []calls.Resource, keysOf KeysOf) (changed []cloud.Key) {
+func (s *State) takeAddresses(adapters []Resource, keysOf KeysOf) (changed []cloud.Key) {
 	current := map[string][]string{}
 	for _, adapter := range adapters {
-		for _, ip := range adapter.Properties.IPConfigurations {
-			if address := ip.Properties.PrivateIPAddress; address != "" {
-				key := strings.ToLower(adapter.ID)
-				current[key] = append(current[key], cloud.Clean(address, 64))
-			}
+		if len(adapter.Addresses) > 0 {
+			current[adapter.ID.Key()] = adapter.Addresses
 		}
 	}
 	previous := s.Addresses

@@ -14,10 +14,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
-// shownVM is a VM as a list has it, with the marks of a machine of its name.
-func shownVM(id arm.ID, marked string) calls.VM {
+// shownVM is what is kept of a VM of a list, with the marks of a machine of its name.
+func shownVM(id arm.ID, marked string) Record {
 	m := cloud.Machine{Key: cloud.Key{Namespace: "team", Name: id.Name()}, Identity: cloud.Identity{ProviderID: marked}}
-	return calls.VM{ID: id.String(), Tags: arm.Tags(m, nil)}
+	r, _ := RecordOf(calls.VM{ID: id.String(), Tags: arm.Tags(m, nil)})
+	return r
 }
 
 // ofMarks are the keys by which the account wakes machines, as long as it knows only the marks of VMs.
@@ -28,24 +29,23 @@ func ofMarks(r Record) (keys []cloud.Key) {
 	return keys
 }
 
-// TestTakeOver: a list wakes the machines whose VMs are new, changed or gone. A copy, and what is elsewhere, wakes none.
+// TestTakeOver: a list wakes the machines whose VMs are new, changed or gone. A copy wakes none.
 func TestTakeOver(t *testing.T) {
 	s := (&Lists{}).Scope(blue.Group)
-	of := func(name string) calls.VM { id := blue.Group.VM(name); return shownVM(id, arm.ProviderID(id)) }
-	elsewhere := shownVM(blue.OtherGroup.VM("x"), arm.ProviderID(blue.OtherGroup.VM("x")))
+	of := func(name string) Record { id := blue.Group.VM(name); return shownVM(id, arm.ProviderID(id)) }
 	copied := shownVM(blue.Group.VM("copy"), arm.ProviderID(blue.Group.VM("a")))
 	moved := of("b")
-	moved.Zones = []string{"2"}
+	moved.Zone = "2"
 	for _, step := range []struct {
 		name  string
-		vms   []calls.VM
+		vms   []Record
 		woken string
 		known string
 	}{
-		{"the first list", []calls.VM{of("a"), of("b"), elsewhere, copied, {ID: "x"}}, "a b", "a b"},
-		{"the same", []calls.VM{of("b"), of("a"), copied}, "", "a b"},
-		{"one changes", []calls.VM{of("a"), moved}, "b", "a b"},
-		{"one goes", []calls.VM{moved}, "a", "b"},
+		{"the first list", []Record{of("a"), of("b"), copied}, "a b", "a b"},
+		{"the same", []Record{of("b"), of("a"), copied}, "", "a b"},
+		{"one changes", []Record{of("a"), moved}, "b", "a b"},
+		{"one goes", []Record{moved}, "a", "b"},
 		{"all go", nil, "b", ""},
 	} {
 		at := blue.Noon.Add(time.Duration(len(step.vms)))
@@ -60,7 +60,7 @@ func TestAddressesOfAdapters(t *testing.T) {
 	s := (&Lists{}).Scope(blue.Group)
 	nic := blue.Group.Adapter("nic")
 	stateIn(s).VMs["a"] = Record{Key: "a", Mark: blue.Mark(), Original: true, Adapters: []string{nic.Key()}}
-	with := func(addresses ...string) []calls.Resource {
+	with := func(addresses ...string) []Resource {
 		one := calls.Resource{ID: strings.ToUpper(nic.String())}
 		for _, address := range addresses {
 			of := one.Properties.IPConfigurations
@@ -68,14 +68,15 @@ func TestAddressesOfAdapters(t *testing.T) {
 			of[len(of)-1].Properties.PrivateIPAddress = address
 			one.Properties.IPConfigurations = of
 		}
-		return []calls.Resource{one}
+		kept, _ := KeepResource(one)
+		return []Resource{kept}
 	}
 	expect.Same(t, "off: it lacks none", false, s.LacksAddress(ofMarks))
 	powersIn(s.Power).States["a"] = next.PoweredOn
 	expect.Same(t, "on: it lacks one", true, s.LacksAddress(ofMarks))
 	for _, step := range []struct {
 		name  string
-		shown []calls.Resource
+		shown []Resource
 		woken bool
 		has   string
 	}{

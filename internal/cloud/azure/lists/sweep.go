@@ -3,6 +3,7 @@ package lists
 import (
 	"cmp"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ const OldEnough = 10 * time.Minute
 // Sweeping is what a sweep has read already while it waits for its next list. A list that was read is not nil.
 type Sweeping struct {
 	Began                   time.Time
-	Adapters, Disks, Public []calls.Resource
+	Adapters, Disks, Public []Resource
 	Kept                    int // bytes of them
 }
 
@@ -56,53 +57,49 @@ func (s *Scope) KeepSweep(sweep Sweeping) {
 	})
 }
 
-// EndSweep notes that all lists of a sweep were read.
-func (s *Scope) EndSweep(sweep Sweeping) {
-	s.Do(func(state *State) { state.Swept = sweep.Began })
-}
-
 // HasPublic reports whether there may be public IPs of machines: a machine wants one, or an adapter with marks has one. No other
 // group is asked for them, so that no other identity needs the right.
-func (s *Scope) HasPublic(adapters []calls.Resource) (found bool) {
+func (s *Scope) HasPublic(adapters []Resource) (found bool) {
 	s.Do(func(state *State) {
-		state.Public = state.Public || slices.ContainsFunc(adapters, func(adapter calls.Resource) bool {
-			return adapter.Public() && arm.ReadMark(adapter.Tags).ProviderID != ""
+		state.Public = state.Public || slices.ContainsFunc(adapters, func(adapter Resource) bool {
+			return adapter.Public && adapter.Mark.ProviderID != ""
 		})
 		found = state.Public
 	})
 	return found
 }
 
-// TakeRemnants takes over what nothing uses, and what belongs to VMs.
-func (s *Scope) TakeRemnants(sweep Sweeping, now time.Time) {
+// TakeRemnants takes over what nothing uses, and what belongs to VMs, from a sweep that is complete if all lists were read.
+func (s *Scope) TakeRemnants(sweep Sweeping, complete bool, now time.Time) {
 	s.Do(func(state *State) {
-		state.takeRemnants(sweep, now)
-		state.hold(Remnants, sweep.Kept)
+		if state.takeRemnants(sweep, now); complete {
+			state.Swept = sweep.Began
+		}
 	})
+	s.Held[Remnants].Hold(sweep.Kept)
 }
 
 // DropSweep forgets what a sweep has read that ends here.
-func (s *Scope) DropSweep(sweep Sweeping) { s.kept.Give(s.Namespace, sweep.Kept) }
+func (s *Scope) DropSweep(sweep Sweeping) { s.Held[Remnants].Give(sweep.Kept) }
 
 func (s *State) takeRemnants(sweep Sweeping, now time.Time) {
 	s.takeParts(sweep)
 	found, used := map[string]Remnant{}, map[string]bool{}
 	for _, resource := range slices.Concat(sweep.Adapters, sweep.Disks, sweep.Public) {
-		if vm, ok := arm.Parse(resource.User()); ok {
-			used[strings.Clone(strings.ToLower(vm.Name()))] = true
+		if resource.VM != "" {
+			used[strings.Clone(path.Base(resource.VM))] = true
 		}
-		id, ok := arm.Parse(resource.ID)
-		if !ok || resource.Attached() {
+		if resource.Attached {
 			continue
 		}
-		r := Remnant{
-			ID: id, Mark: arm.ReadMark(resource.Tags), UniqueID: resource.UniqueID(),
-			Remnant: next.Remnant{ID: id.String(), FirstSeen: now},
+		key, r := resource.ID.Key(), Remnant{
+			ID: resource.ID, Mark: resource.Mark, UniqueID: resource.UniqueID,
+			Remnant: next.Remnant{ID: resource.ID.String(), FirstSeen: now},
 		}
-		if previous, ok := s.Remnants[id.Key()]; ok && previous.UniqueID == r.UniqueID {
+		if previous, ok := s.Remnants[key]; ok && previous.UniqueID == r.UniqueID {
 			r.FirstSeen, r.Looked = previous.FirstSeen, previous.Looked
 		}
-		found[id.Key()] = r
+		found[key] = r
 	}
 	s.Remnants, s.Used = found, used
 }

@@ -1,7 +1,6 @@
 package lists
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +13,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
+// kept is what a list keeps of resources.
+func kept(shown ...calls.Resource) (resources []Resource) {
+	for _, one := range shown {
+		if r, bytes := KeepResource(one); bytes > 0 {
+			resources = append(resources, r)
+		}
+	}
+	return resources
+}
+
 // TestTakeRemnants: what nothing uses is a remnant, since when it was first seen, and what is used tells of its VM.
 func TestTakeRemnants(t *testing.T) {
 	s := (&Lists{}).Scope(blue.Group)
@@ -22,19 +31,19 @@ func TestTakeRemnants(t *testing.T) {
 	ip := calls.Resource{ID: blue.Group.String() + "/providers/Microsoft.Network/publicIPAddresses/ip"}
 	ip.Properties.IPConfiguration.ID = "adapter"
 	odd := calls.Resource{ID: blue.Group.Disk("o").String(), ManagedBy: "x"}
-	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk, used, {ID: "x"}, odd}, Public: []calls.Resource{ip}}, blue.Noon)
+	s.TakeRemnants(Sweeping{Disks: kept(disk, used, calls.Resource{ID: "x"}, odd), Public: kept(ip)}, false, blue.Noon)
 	expect.Same(t, "remnants", 1, len(stateIn(s).Remnants))
 	expect.Same(t, "used", map[string]bool{"win-1": true}, stateIn(s).Used)
 	one := stateIn(s).Remnants[blue.Group.Disk("d").Key()]
 	one.Looked = blue.Noon.Add(1)
 	stateIn(s).Remnants[blue.Group.Disk("d").Key()] = one
 	ip.Properties.IPConfiguration.ID = ""
-	s.TakeRemnants(Sweeping{Disks: []calls.Resource{disk}, Public: []calls.Resource{ip}}, blue.Noon.Add(time.Minute))
+	s.TakeRemnants(Sweeping{Disks: kept(disk), Public: kept(ip)}, false, blue.Noon.Add(time.Minute))
 	expect.Same(t, "remnants, later", 2, len(stateIn(s).Remnants))
 	one = stateIn(s).Remnants[blue.Group.Disk("d").Key()]
 	expect.Same(t, "since, and looked at", []time.Time{blue.Noon, blue.Noon.Add(1)}, []time.Time{one.FirstSeen, one.Looked})
 	expect.Same(t, "none is used", 0, len(stateIn(s).Used))
-	s.TakeRemnants(Sweeping{}, blue.Noon)
+	s.TakeRemnants(Sweeping{}, false, blue.Noon)
 	expect.Same(t, "nothing is left", 0, len(stateIn(s).Remnants))
 }
 
@@ -77,23 +86,18 @@ func TestAttach(t *testing.T) {
 
 // TestHasPublic: public IPs are looked for where a machine wants one, or an adapter of a machine has one.
 func TestHasPublic(t *testing.T) {
-	adapter := func(address string, tags map[string]string) calls.Resource {
-		r := calls.Resource{Tags: tags}
-		r.Properties.IPConfigurations = slices.Grow(r.Properties.IPConfigurations, 1)[:1]
-		r.Properties.IPConfigurations[0].Properties.PublicIPAddress.ID = address
-		return r
-	}
-	marks := arm.Tags(blue.Machine(), nil)
+	adapter := func(address string, mark cloud.Marked) Resource { return Resource{Mark: mark, Public: address != ""} }
+	marks := blue.Mark()
 	for name, c := range map[string]struct {
 		wanted   bool
-		adapters []calls.Resource
+		adapters []Resource
 		want     bool
 	}{
-		"none":                   {false, []calls.Resource{adapter("", marks)}, false},
-		"a stranger's":           {false, []calls.Resource{adapter("ip", nil)}, false},
-		"a machine's":            {false, []calls.Resource{adapter("", marks), adapter("ip", marks)}, true},
+		"none":                   {false, []Resource{adapter("", marks)}, false},
+		"a stranger's":           {false, []Resource{adapter("ip", cloud.Marked{})}, false},
+		"a machine's":            {false, []Resource{adapter("", marks), adapter("ip", marks)}, true},
 		"one that is wanted":     {true, nil, true},
-		"wanted, and not theirs": {true, []calls.Resource{adapter("ip", nil)}, true},
+		"wanted, and not theirs": {true, []Resource{adapter("ip", cloud.Marked{})}, true},
 	} {
 		s := &Scope{}
 		stateIn(s).Public = c.wanted

@@ -129,19 +129,3 @@ func matching(chain []*x509.Certificate, key *rsa.PrivateKey) (int, bool) {
 	}
 	return 0, false
 }
-
-// pool has the certificates of a bundle.
-func pool(bundle string) (*x509.CertPool, bool) {
-	roots := x509.NewCertPool()
-	found := false
-	for rest := []byte(bundle); ; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			return roots, found
-		}
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
-			roots.AddCert(c)
-			found = true
-		}
-	}
-}

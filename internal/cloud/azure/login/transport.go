@@ -84,8 +84,8 @@ func trust(azure clouds.Cloud) (*x509.CertPool, error) {
 	if azure.CABundle == "" {
 		return nil, nil //nolint:nilnil // because nil stands for the system's in crypto/tls
 	}
-	roots, ok := pool(azure.CABundle)
-	if !ok {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(azure.CABundle)) {
 		return nil, rejected("the cloud %s has no certificate in its %s: correct it", azure, keyCABundle)
 	}
 	return roots, nil

@@ -132,35 +132,27 @@ func (c cluster) resource(group, kind string, item *reader, field string) string
 
 // choose is the ID of the subnet of an adapter: by ID, by name in the cluster's virtual network, or that of nodes.
 func (c cluster) choose(adapter int, wanted infrav1.AzureSubnet) (string, error) {
+	field := fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter)
 	switch {
 	case wanted.ID != "":
 		return wanted.ID, nil
-	case wanted.Name == "":
-		found, err := c.nodeSubnet(adapter)
-		return found.id, err
-	case c.name == "":
+	case wanted.Name != "" && c.name == "":
 		return "", refuse("spec.azure.networkInterfaces[%d].subnet.name names a subnet of the AzureCluster, but the Cluster has none: "+
 			"use subnet.id instead", adapter)
 	case len(c.network.Names) == 0:
-		return "", c.lacks(fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter), "networkSpec.vnet.name")
+		return "", c.lacks(field, "networkSpec.vnet.name")
+	case wanted.Name != "":
+		return c.network.Parent().Subnet(c.network.Names[0], wanted.Name).String(), nil
 	}
-	return c.network.Parent().Subnet(c.network.Names[0], wanted.Name).String(), nil
-}
-
-// nodeSubnet is the subnet of a node: the first with the role node, else the first with the role cluster.
-func (c cluster) nodeSubnet(adapter int) (subnet, error) {
-	if len(c.network.Names) == 0 {
-		return subnet{}, c.lacks(fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter), "networkSpec.vnet.name")
-	}
+	// A node is in the first subnet with the role node, else in the first with the role cluster.
 	for _, role := range []string{"node", "cluster"} {
 		for _, s := range c.subnets {
 			if _, valid := arm.Parse(s.id); s.role == role && valid {
-				return s, nil
+				return s.id, nil
 			}
 		}
 	}
-	return subnet{}, c.lacks(fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter),
-		"networkSpec.subnets with the role node or cluster")
+	return "", c.lacks(field, "networkSpec.subnets with the role node or cluster")
 }
 
 func (c cluster) subnetOf(id string) subnet {

@@ -33,21 +33,21 @@ func IsAmbient(p Proof) bool {
 
 // Identity is an AzureClusterIdentity, as Cluster API Provider Azure has it.
 type Identity struct {
-	Namespace, Name       string
-	Type                  string
-	ClientID, TenantID    string
-	SecretNamespace       string
-	SecretName            string
-	CertPath, CredsPath   string
-	Allowed               *Allowed // nil allows no namespace
-	BeingDeleted, Missing bool
+	Namespace, Name     string
+	Type                string
+	ClientID, TenantID  string
+	SecretNamespace     string
+	SecretName          string
+	CertPath, CredsPath string
+	Allowed             *Allowed // nil allows no namespace
+	BeingDeleted        bool
 }
 
 // Allowed is which namespaces may use an identity: all without list and selector, else those in either. An empty list, and an
 // empty selector, select none.
 type Allowed struct {
-	List     []string
-	Selector *metav1.LabelSelector
+	List     []string              `json:"list"`
+	Selector *metav1.LabelSelector `json:"selector"`
 }
 
 // Grant is what an asker may use. The Secret is empty for an ambient proof. AskedBy and AskedCloud are the asker's namespace and
@@ -82,8 +82,6 @@ func OtherCloud(name string) string {
 func Use(asker cloud.Asker, i Identity, loans Loans) (Grant, error) {
 	name := i.Namespace + "/" + i.Name
 	switch {
-	case i.Missing:
-		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s does not exist: create it", name)
 	case i.BeingDeleted && !asker.Holds:
 		return Grant{}, deny(infrav1.CredentialsBeingDeletedReason, "AzureClusterIdentity %s is being deleted, and stays only for the "+
 			"machines that may have a VM: create it again when it is gone, or set identityRef to another", name)

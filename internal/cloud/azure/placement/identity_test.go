@@ -125,7 +125,6 @@ func TestIdentityThatCannotBeUsed(t *testing.T) {
 		reason string
 		says   string
 	}{
-		{"missing", func(i *Identity) { i.Missing = true }, infrav1.CredentialsMissingReason, "does not exist"},
 		{"being deleted", func(i *Identity) { i.BeingDeleted = true }, infrav1.CredentialsBeingDeletedReason, "is being deleted"},
 		{"no client", func(i *Identity) { i.ClientID = "" }, infrav1.CredentialsMissingReason, "no clientID"},
 		{"no tenant", func(i *Identity) { i.TenantID = "" }, infrav1.CredentialsMissingReason, "no tenantID"},

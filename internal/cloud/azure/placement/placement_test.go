@@ -329,11 +329,3 @@ func TestResolveRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestHomeNeedsNoAzureCluster(t *testing.T) {
-	want := arm.GroupID(blueSubscription, "g").VM("w")
-	got, err := Home(arm.ProviderID(want))
-	if err != nil || got.Key() != want.Key() {
-		t.Errorf("got %s, %v", got, err)
-	}
-}

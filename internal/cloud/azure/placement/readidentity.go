@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,13 +56,10 @@ func (r *reader) allowed(fields ...string) *Allowed {
 	if !found { // or of another type
 		return nil
 	}
-	var read struct {
-		List     []string              `json:"list"`
-		Selector *metav1.LabelSelector `json:"selector"`
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &read); err != nil {
+	read := &Allowed{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, read); err != nil {
 		r.check(err, fields)
 		return nil
 	}
-	return &Allowed{List: read.List, Selector: read.Selector}
+	return read
 }

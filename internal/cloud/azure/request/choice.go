@@ -13,9 +13,9 @@ func Sizes(spec *infrav1.AzureVM) []string {
 	return append([]string{spec.VMSize}, spec.FallbackVMSizes...)
 }
 
-// Zones are those in which a VM may be. That of the Machine leaves no choice.
+// Zones are those in which a VM may be; one without a name if that is left to Azure. That of the Machine leaves no choice.
 func Zones(spec *infrav1.AzureVM, failureDomain string) []string {
-	if failureDomain != "" {
+	if failureDomain != "" || len(spec.Zones) == 0 {
 		return []string{failureDomain}
 	}
 	return spec.Zones
@@ -24,12 +24,8 @@ func Zones(spec *infrav1.AzureVM, failureDomain string) []string {
 // Choices are all pairs of sizes and zones in the order in which they are tried: a size in all zones before the next size.
 // Without zones there is one choice for each size.
 func Choices(spec *infrav1.AzureVM, failureDomain string) (choices []Choice) {
-	zones := Zones(spec, failureDomain)
-	if len(zones) == 0 {
-		zones = []string{""}
-	}
 	for _, size := range Sizes(spec) {
-		for _, zone := range zones {
+		for _, zone := range Zones(spec, failureDomain) {
 			choices = append(choices, Choice{Size: size, Zone: zone})
 		}
 	}

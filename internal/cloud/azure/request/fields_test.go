@@ -299,16 +299,3 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
-
-func TestSizesAndZones(t *testing.T) {
-	spec := &infrav1.AzureVM{VMSize: "a", FallbackVMSizes: []string{"b", "c"}, Zones: []string{"2", "1"}}
-	if got := Sizes(spec); !slices.Equal(got, []string{"a", "b", "c"}) {
-		t.Errorf("sizes: %v", got)
-	}
-	if got := Zones(spec, ""); !slices.Equal(got, spec.Zones) {
-		t.Errorf("zones: %v", got)
-	}
-	if got := Zones(spec, "3"); !slices.Equal(got, []string{"3"}) {
-		t.Errorf("zones of a machine in a failure domain: %v", got)
-	}
-}

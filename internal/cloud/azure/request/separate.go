@@ -1,6 +1,8 @@
 package request
 
 import (
+	"encoding/json"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 )
 
@@ -20,47 +22,17 @@ func named(w Want) (refs []*armcompute.NetworkInterfaceReference) {
 	return refs
 }
 
-// Adapter is the body of the request that makes a separate adapter, in the form of Microsoft.Network. It is only made before its
-// VM, never changed.
+// Adapter is the body of the request that makes a separate adapter. Microsoft.Network has the same members as the request for a
+// VM, but for what is about the VM, and an address of its own. It is only made before its VM, never changed.
 func Adapter(w Want, i int) map[string]any {
-	wanted := wantedAdapter(w.Machine, i)
-	properties := object{
-		"enableAcceleratedNetworking": Accelerated(w, i),
-		"ipConfigurations":            separateAddresses(w, i),
-	}
-	if forwarding := enabled(wanted.IPForwarding); forwarding != nil {
-		properties["enableIPForwarding"] = *forwarding
-	}
-	if len(wanted.DNSServers) > 0 {
-		properties["dnsSettings"] = object{"dnsServers": wanted.DNSServers}
-	}
-	if id := wanted.NetworkSecurityGroupID; id != "" {
-		properties["networkSecurityGroup"] = object{"id": id}
+	inline := adapter(w, i).Properties
+	inline.Primary, inline.DeleteOption = nil, nil
+	text, _ := json.Marshal(inline) // of texts and numbers
+	var properties object
+	_ = json.Unmarshal(text, &properties)
+	if address := wantedAdapter(w.Machine, i).PrivateAddress; address != "" {
+		first := properties["ipConfigurations"].([]any)[0].(object)["properties"].(object)
+		first["privateIPAllocationMethod"], first["privateIPAddress"] = "Static", address
 	}
 	return object{"location": w.Placement.Location, "tags": tags(w), "properties": properties}
-}
-
-func separateAddresses(w Want, i int) (configs []any) {
-	wanted := wantedAdapter(w.Machine, i)
-	for n := range 1 + int(wanted.SecondaryAddresses) {
-		address := object{"primary": n == 0, "subnet": object{"id": w.Placement.SubnetIDs[i]}}
-		if groups := references(wanted.ApplicationSecurityGroupIDs); len(groups) > 0 {
-			address["applicationSecurityGroups"] = groups
-		}
-		if pools := references(Pools(w, i)); n == 0 && len(pools) > 0 {
-			address["loadBalancerBackendAddressPools"] = pools
-		}
-		if n == 0 && wanted.PrivateAddress != "" {
-			address["privateIPAllocationMethod"], address["privateIPAddress"] = "Static", wanted.PrivateAddress
-		}
-		configs = append(configs, object{"name": addressName(n), "properties": address})
-	}
-	return configs
-}
-
-func references(ids []string) (refs []any) {
-	for _, id := range ids {
-		refs = append(refs, object{"id": id})
-	}
-	return refs
 }

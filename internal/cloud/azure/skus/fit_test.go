@@ -23,7 +23,13 @@ func listed(t *testing.T, barred func(size, zone string) bool) Sizes {
 	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatal(err)
 	}
-	return Read(all, "West Europe")
+	var sizes []Size
+	for _, entry := range all {
+		if size, ok := Read(entry, "West Europe"); ok {
+			sizes = append(sizes, size)
+		}
+	}
+	return Index(sizes)
 }
 
 func TestSizesOfARegion(t *testing.T) {

@@ -67,65 +67,21 @@ func Location(name string) string {
 	}, strings.ToLower(name))
 }
 
-// Keep returns what drops from an entry all that is not kept of a size in a location, and counts the bytes that are left; 0 if it
-// is no size. What Read makes of it takes no more.
-func Keep(location string) func(*Listed) int {
-	return func(entry *Listed) int {
-		if !isSize(*entry) {
-			return 0
-		}
-		kept := Listed{ResourceType: entry.ResourceType, Name: entry.Name, Family: entry.Family, Restrictions: entry.Restrictions}
-		bytes := perText*2 + len(entry.Name) + len(entry.Family)
-		for _, c := range entry.Capabilities {
-			if slices.Contains(used, c.Name) {
-				kept.Capabilities = append(kept.Capabilities, c)
-				bytes += perText + len(c.Value)
-			}
-		}
-		for _, info := range entry.LocationInfo {
-			if Location(info.Location) == Location(location) {
-				kept.LocationInfo = append(kept.LocationInfo, info)
-				bytes += perText + len(info.Location) + sizeOfTexts(info.Zones)
-				for _, detail := range info.ZoneDetails {
-					bytes += perText*(1+len(detail.Capabilities)) + sizeOfTexts(detail.Name)
-				}
-			}
-		}
-		for _, r := range entry.Restrictions {
-			bytes += perText + sizeOfTexts(r.RestrictionInfo.Zones)
-		}
-		*entry = kept
-		return bytes
-	}
-}
-
-// perText is what a text takes in a list or a map, besides itself, in bytes.
-const perText = 100
-
-func sizeOfTexts(texts []string) (bytes int) {
-	for _, text := range texts {
-		bytes += perText + len(text)
-	}
-	return bytes
-}
-
-func isSize(entry Listed) bool {
-	return strings.EqualFold(entry.ResourceType, "virtualMachines") && entry.Name != ""
-}
-
-// Read reads Azure's list for a region.
-func Read(list []Listed, location string) Sizes {
+// Index are sizes by their names.
+func Index(list []Size) Sizes {
 	sizes := Sizes{}
-	for _, entry := range list {
-		if isSize(entry) {
-			sizes[strings.ToLower(entry.Name)] = sizeOf(entry, location)
-		}
+	for _, size := range list {
+		sizes[strings.ToLower(size.Name)] = size
 	}
 	return sizes
 }
 
-func sizeOf(entry Listed, location string) Size {
-	s := Size{Name: cloud.Clean(entry.Name, 64), Family: cloud.Clean(entry.Family, 64), facts: map[string]string{}}
+// Read reads an entry of Azure's list for a region; false if it is no size.
+func Read(entry Listed, location string) (s Size, ok bool) {
+	if !strings.EqualFold(entry.ResourceType, "virtualMachines") || entry.Name == "" {
+		return s, false
+	}
+	s = Size{Name: cloud.Clean(entry.Name, 64), Family: cloud.Clean(entry.Family, 64), facts: map[string]string{}}
 	for _, c := range entry.Capabilities {
 		if slices.Contains(used, c.Name) {
 			s.facts[c.Name] = c.Value
@@ -153,7 +109,7 @@ func sizeOf(entry Listed, location string) Size {
 			s.Zones = slices.DeleteFunc(s.Zones, func(zone string) bool { return slices.Contains(r.RestrictionInfo.Zones, zone) })
 		}
 	}
-	return s
+	return s, true
 }
 
 func isUltra(c Capability) bool {
