@@ -108,7 +108,7 @@ func Classify(err error) error {
 	return classified(err)
 }
 
-func classified(err error) error {
+func classified(err error) *cloud.Error {
 	found := noAnswer
 	for _, r := range rules {
 		if r.matches(err) {
