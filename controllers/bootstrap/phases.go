@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -90,6 +91,18 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 		return err
 	}
 	return skew(f.machine, oldest)
+}
+
+// skew stops for a Machine whose version does not go with that of its control plane.
+func skew(machine *clusterv1.Machine, controlPlane string) error {
+	wait, refused := refusals.Skew(machine, controlPlane)
+	switch {
+	case wait != "":
+		return phase.Poll(bootstrapv1.WaitingForControlPlaneVersionReason, "%s", wait)
+	case refused != "":
+		return phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", refused)
+	}
+	return nil
 }
 
 // readClusterCA reads the only CA that the node will trust. A kubeconfig of the user brings its own CA.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -49,15 +50,17 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 // readEach reads sources of a config in their order.
 func (r *Reconciler) readEach(ctx context.Context, f *facts, sources ...bootstrap.Source) error {
 	f.sources = map[string][]byte{}
-	var read object // sources are sorted: those of an object follow each other
+	var previous bootstrap.Source // sources are sorted: those of an object follow each other
+	var object map[string][]byte
 	for _, source := range sources {
-		if !read.isFrom(source) {
+		if source.Kind != previous.Kind || source.Name != previous.Name {
 			var err error
-			if read, err = r.readObject(ctx, f.config.Namespace, source); err != nil {
+			if object, err = r.readObject(ctx, f.config.Namespace, source); err != nil {
 				return fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err)
 			}
 		}
-		data := read.data(source.Key)
+		previous = source
+		data := object[source.Key]
 		if len(data) == 0 {
 			return lacks(source, r.gaps.note(f.config, source, r.Now()))
 		}
@@ -111,11 +114,7 @@ func (g *gaps) find(config *bootstrapv1.WindowsBootstrapConfig) gap {
 func (g *gaps) note(config *bootstrapv1.WindowsBootstrapConfig, source bootstrap.Source, instant time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for uid, entry := range g.entries {
-		if instant.Sub(entry.due) > longestGap {
-			delete(g.entries, uid)
-		}
-	}
+	maps.DeleteFunc(g.entries, func(_ types.UID, entry gap) bool { return instant.Sub(entry.due) > longestGap })
 	fresh := gap{source: source, generation: config.Generation, pause: firstGap}
 	if entry := g.entries[config.UID]; entry.source == source && entry.generation == config.Generation {
 		fresh.pause = min(2*entry.pause, longestGap)
@@ -134,32 +133,20 @@ func (g *gaps) forget(config types.UID) {
 	delete(g.entries, config)
 }
 
-// object is a Secret or ConfigMap that was read; it is empty if there is none.
-type object struct {
-	kind, name string
-	bytes      map[string][]byte
-	texts      map[string]string
-}
-
-func (o object) isFrom(source bootstrap.Source) bool {
-	return o.kind == source.Kind && o.name == source.Name
-}
-
-func (o object) data(key string) []byte {
-	if text, ok := o.texts[key]; ok {
-		return []byte(text)
-	}
-	return o.bytes[key]
-}
-
-func (r *Reconciler) readObject(ctx context.Context, namespace string, source bootstrap.Source) (object, error) {
+// readObject returns what a Secret or ConfigMap has by its keys; nothing if it is not there.
+func (r *Reconciler) readObject(ctx context.Context, namespace string, source bootstrap.Source) (map[string][]byte, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: source.Name}
 	if source.Kind == bootstrap.SourceSecret {
 		var secret corev1.Secret
 		err := client.IgnoreNotFound(r.Live.Get(ctx, key, &secret))
-		return object{kind: source.Kind, name: source.Name, bytes: secret.Data}, err
+		return secret.Data, err
 	}
 	var configMap corev1.ConfigMap
 	err := client.IgnoreNotFound(r.Live.Get(ctx, key, &configMap))
-	return object{kind: source.Kind, name: source.Name, bytes: configMap.BinaryData, texts: configMap.Data}, err
+	data := map[string][]byte{}
+	maps.Copy(data, configMap.BinaryData)
+	for name, text := range configMap.Data {
+		data[name] = []byte(text)
+	}
+	return data, err
 }

@@ -65,6 +65,9 @@ type Secret struct {
 	Data map[string][]byte
 }
 
+// Serves reports whether a machine may use it: one that is being deleted, or that nothing holds, only if there may be a VM.
+func (s Secret) Serves(mayHaveVM bool) bool { return s.Exists && (mayHaveVM || !s.Unheld && !s.Going) }
+
 // Of returns what a Secret holds that a machine names.
 func (k *Keeper) Of(name, machine types.NamespacedName) (Secret, error) {
 	k.mu.Lock()

@@ -90,7 +90,7 @@ func (k *keeping) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	log := funcr.New(func(_, args string) { k.lines = append(k.lines, args) }, funcr.Options{})
 	for end := k.clock.Add(d); k.clock.Before(end); {
-		name, wait := k.next()
+		name, wait := k.Next(k.wanted)
 		if wait == 0 {
 			k.look(ctrl.LoggerInto(t.Context(), log), name)
 			continue

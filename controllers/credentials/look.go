@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -42,7 +41,7 @@ func (k *Keeper) Setup(ctx context.Context, mgr ctrl.Manager, secretOf func(*inf
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		// Before all machines are known, a Secret may seem not to be needed.
 		if toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			k.Run(ctx, k.next, k.look)
+			k.Run(ctx, &k.mu, k.wanted, k.look)
 		}
 		return nil
 	}))
@@ -82,13 +81,6 @@ func (k *Keeper) useOf(windows *infrav1.WindowsMachine) use {
 		unsure:  stays && freed && windows.Annotations[infrav1.RemovedAnnotation] == "",
 		managed: k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
 	}
-}
-
-// next is the Secret that is read now, or how long there is nothing to do.
-func (k *Keeper) next() (reads.Object, time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.Next(k.wanted)
 }
 
 // wanted yields the Secrets that are read, and forgets those that no one needs.

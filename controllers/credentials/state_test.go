@@ -2,10 +2,10 @@ package credentials
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
@@ -104,7 +104,7 @@ func TestHurry(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			var chosen atomic.Int64
-			go k.Run(ctx, func() (reads.Object, time.Duration) { chosen.Add(1); return reads.Object{}, time.Hour }, nil)
+			go k.Run(ctx, &sync.Mutex{}, func(func(reads.Object, *reads.Turn) bool) { chosen.Add(1) }, nil)
 			synctest.Wait()
 			k.hurry(&c.s)
 			synctest.Wait()

@@ -102,7 +102,7 @@ func TestReadTimes(t *testing.T) {
 	k.pass(t, reads.Interval)
 	expect.Same(t, "reads without machines", 6, len(k.reads))
 	expect.Same(t, "what is remembered", 0, len(k.secrets)+len(k.uses)+len(k.freed))
-	_, wait := k.next()
+	_, wait := k.Next(k.wanted)
 	expect.Same(t, "wait for nothing", 10*time.Second, wait)
 }
 

@@ -314,11 +314,11 @@ func TestForbiddenThenMissing(t *testing.T) {
 // TestKeptForHalfAnHour: what was asked for half an hour ago is kept, and forgotten a moment later.
 func TestKeptForHalfAnHour(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	var asked askers
-	asked.add(m1, now.Add(-30*time.Minute))
-	k := &Keeper{readings: map[object]*reading{{Kind: identity, NamespacedName: blue}: {askers: asked, Turn: reads.Turn{Due: now}}}}
+	k := &Keeper{readings: map[object]*reading{{Kind: identity, NamespacedName: blue}: {
+		asked: map[types.NamespacedName]time.Time{m1: now.Add(-30 * time.Minute)}, Turn: reads.Turn{Due: now},
+	}}}
 	k.Clock = func() time.Time { return now }
-	first, wait := k.next()
+	first, wait := k.Next(k.wanted)
 	expect.Same(t, "whose turn it is", identity+" "+blue.String(), first.Kind+" "+first.String())
 	expect.Same(t, "wait", time.Duration(0), wait)
 	now = now.Add(1)

@@ -13,9 +13,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/controllers/reads"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 )
 
 const (
@@ -29,11 +31,11 @@ const (
 // reading is what was read of an object.
 type reading struct {
 	reads.Turn
-	askers
-	object client.Object      // nil is none
-	err    error              // why object is not known
-	state  string             // machines are woken when it changes
-	good   map[cloud.Key]good // of an identity, by its uses
+	asked  map[types.NamespacedName]time.Time // by machines, the last times
+	object client.Object                      // nil is none
+	err    error                              // why object is not known
+	state  string                             // machines are woken when it changes
+	good   map[cloud.Key]good                 // of an identity, by its uses
 }
 
 // good are the last good rights, and when they end if they are gone.
@@ -84,12 +86,15 @@ func (k *Keeper) note(o object, machine types.NamespacedName) (client.Object, er
 	}
 	r := k.readings[o]
 	if r == nil {
-		r = &reading{Turn: reads.Turn{Due: k.Now()}, err: phase.ErrAwaited, good: map[cloud.Key]good{}}
+		r = &reading{
+			Turn: reads.Turn{Due: k.Now()}, asked: map[types.NamespacedName]time.Time{}, err: phase.ErrAwaited,
+			good: map[cloud.Key]good{},
+		}
 		k.readings[o] = r
 		k.Stir()
 	}
-	isNew := !r.asks(machine)
-	if r.add(machine, k.Now()); isNew {
+	isNew := r.asked[machine].IsZero()
+	if r.asked[machine] = k.Now(); isNew {
 		k.leaveOthers(o, machine)
 	}
 	return r.object, r.err
@@ -98,23 +103,18 @@ func (k *Keeper) note(o object, machine types.NamespacedName) (client.Object, er
 // Start reads until ctx ends.
 func (k *Keeper) Start(ctx context.Context) error {
 	k.Askers = k.askersOf
-	k.Run(ctx, k.next, k.look)
+	k.Run(ctx, &k.mu, k.wanted, k.look)
 	return nil
-}
-
-// next is the object that is read now, or how long there is nothing to do.
-func (k *Keeper) next() (object, time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.Next(k.wanted)
 }
 
 // wanted yields the objects that are read. It forgets those that no machine has asked for lately.
 func (k *Keeper) wanted(yield func(object, *reads.Turn) bool) {
 	for o, r := range k.readings {
-		isOld := func(_ types.NamespacedName, asked time.Time) bool { return k.Now().Sub(asked) > keep }
-		for _, namespace := range r.dropIf(isOld) {
-			k.noteRoom(namespace)
+		for machine, asked := range r.asked {
+			if k.Now().Sub(asked) > keep {
+				delete(r.asked, machine)
+				k.noteRoom(machine.Namespace)
+			}
 		}
 		if len(r.asked) == 0 && !k.IsReading(o) {
 			delete(k.readings, o)
@@ -159,4 +159,90 @@ func (k *Keeper) look(ctx context.Context, o object) {
 	}
 	r.state = state
 	k.Wake(slices.Collect(maps.Keys(r.asked))...)
+}
+
+// askIdentity is ask for the identity of a machine, if the machine's namespace has room for it.
+func (k *Keeper) askIdentity(use Use) (client.Object, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	o, namespace := object{Kind: identity, NamespacedName: use.Identity}, use.Machine.Namespace
+	if r := k.readings[o]; r == nil || r.asked[use.Machine].IsZero() && r.askedBy(namespace).IsZero() {
+		if err := k.room(use); err != nil {
+			return nil, err
+		}
+	}
+	return k.note(o, use.Machine)
+}
+
+// room returns an error unless the machines of a namespace may use one more identity, in place of the one that was not asked for
+// the longest time if it is a turn. A machine that finds no room is woken when there is some.
+func (k *Keeper) room(use Use) (err error) {
+	namespace := use.Machine.Namespace
+	count, oldest, idle := k.used(namespace)
+	bound := k.Limits.Bound(namespace, tenants.Identities, use.Holds)
+	switch {
+	case count < bound:
+		count++
+	case use.Holds && idle >= tenants.Turn:
+		maps.DeleteFunc(oldest.asked, func(machine types.NamespacedName, _ time.Time) bool { return machine.Namespace == namespace })
+	default:
+		k.waiting.Add(use.Machine)
+		err = tooMany(namespace, bound)
+	}
+	k.Notices.Counted(namespace, tenants.Identities, count, k.Now())
+	return err
+}
+
+func tooMany(namespace string, bound int) error {
+	return phase.Cloud(cloud.Errorf(cloud.Exhausted, infrav1.TooManyAccountsReason,
+		"the machines of namespace %s already use %d identities of the kind %s, the limit of a namespace; use fewer in identityRef of "+
+			"its machines, or delete machines: one that no machine uses counts for %d minutes; the operator may allow more by the "+
+			"manager's flag --tenants", namespace, bound, Kind, int(keep.Minutes())))
+}
+
+// noteRoom wakes the machines of a namespace that wait, if they may use one more identity again.
+func (k *Keeper) noteRoom(namespace string) {
+	if !k.waiting.Waits(namespace) {
+		return
+	}
+	if count, _, _ := k.used(namespace); count < k.Limits.Allowed(namespace, tenants.Identities) {
+		k.Wake(k.waiting.Take(namespace)...)
+	}
+}
+
+// used counts the identities that the machines of a namespace use. It finds the one that was not asked for the longest time, and
+// for how long it was not.
+func (k *Keeper) used(namespace string) (count int, oldest *reading, idle time.Duration) {
+	instant := k.Now()
+	for o, r := range k.readings {
+		asked := r.askedBy(namespace)
+		if o.Kind != identity || asked.IsZero() {
+			continue
+		}
+		count++
+		if unused := instant.Sub(asked); oldest == nil || unused > idle {
+			oldest, idle = r, unused
+		}
+	}
+	return count, oldest, idle
+}
+
+// leaveOthers ends the machine's use of other objects of the kind: it has one of each.
+func (k *Keeper) leaveOthers(kept object, machine types.NamespacedName) {
+	for o, r := range k.readings {
+		if o.Kind == kept.Kind && o != kept {
+			delete(r.asked, machine)
+		}
+	}
+	k.noteRoom(machine.Namespace)
+}
+
+// askedBy is when a machine of a namespace last asked for the object; zero if none did.
+func (r *reading) askedBy(namespace string) (latest time.Time) {
+	for machine, asked := range r.asked {
+		if machine.Namespace == namespace && asked.After(latest) {
+			latest = asked
+		}
+	}
+	return latest
 }

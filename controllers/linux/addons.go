@@ -134,6 +134,10 @@ func (g Gate) cni(ctx context.Context, c Candidate, p *Passage) error {
 	if !isHopeless {
 		return nil
 	}
+	return g.awaitCNI(ctx, c, joined)
+}
+
+func (g Gate) awaitCNI(ctx context.Context, c Candidate, joined map[string]time.Time) error {
 	if hadCNI, err := g.hadCNI(ctx, c.Cluster, joined); err != nil || hadCNI {
 		return err
 	}
@@ -205,7 +209,6 @@ func bringsCNI(set appsv1.DaemonSet, node placement.Cluster) bool {
 	template := set.Spec.Template
 	template.Spec.RuntimeClassName = nil
 	w := placement.Workload{Kind: "DaemonSet", Namespace: set.Namespace, Name: set.Name, Template: template}
-	return node.Judge(w).Verdict != placement.StaysAway && slices.ContainsFunc(template.Spec.Containers, isNoKubeProxy)
+	return node.Judge(w).Verdict != placement.StaysAway && slices.ContainsFunc(template.Spec.Containers,
+		func(c corev1.Container) bool { return !bootstrap.RunsKubeProxy(c) })
 }
-
-func isNoKubeProxy(c corev1.Container) bool { return !bootstrap.RunsKubeProxy(c) }

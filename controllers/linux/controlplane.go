@@ -21,17 +21,21 @@ import (
 
 // carried waits for a Node on Linux that can have pods: one of the control plane or, where that has no Nodes, any.
 func (g Gate) carried(ctx context.Context, c Candidate, p *Passage) (err error) {
-	key := client.ObjectKeyFromObject(c.Cluster)
-	if p.ControlPlane, err = g.Workload.ControlPlane(ctx, key); err != nil {
+	if p.ControlPlane, err = g.Workload.ControlPlane(ctx, client.ObjectKeyFromObject(c.Cluster)); err != nil {
 		return notAsked(ctx, c.Cluster, "Nodes", err)
 	}
 	if slices.ContainsFunc(p.ControlPlane, workload.CanCarry) {
 		return nil
 	}
+	return g.awaitCarrier(ctx, c, p)
+}
+
+// awaitCarrier waits where no Node of the control plane can have pods.
+func (g Gate) awaitCarrier(ctx context.Context, c Candidate, p *Passage) error {
 	if nodeless, err := g.isNodeless(ctx, c.Cluster, len(p.ControlPlane)); err != nil || !nodeless {
 		return cmp.Or(err, g.awaitNode(c, workload.Nodes{Found: p.ControlPlane}, " and "+workload.ControlPlaneLabel))
 	}
-	nodes, err := g.Workload.Linux(ctx, key)
+	nodes, err := g.Workload.Linux(ctx, client.ObjectKeyFromObject(c.Cluster))
 	if err != nil {
 		return notAsked(ctx, c.Cluster, "Nodes", err)
 	}
@@ -93,7 +97,10 @@ func (g Gate) kubeadm(ctx context.Context, c Candidate, p *Passage) error {
 		p.warn(refused(c.Cluster, found.Refused, "whether kubeadm has made the control plane, so that nodes can join"))
 		return nil
 	}
-	missing := "ConfigMap " + strings.Join(found.Missing, " and ConfigMap ")
+	return g.awaitKubeadm(c, "ConfigMap "+strings.Join(found.Missing, " and ConfigMap "))
+}
+
+func (g Gate) awaitKubeadm(c Candidate, missing string) error {
 	if !g.isSettled(c.Cluster) {
 		return phase.Poll(infrav1.WaitingForControlPlaneReason, "Cluster %s does not have %s yet, which kubeadm join reads",
 			c.Cluster.Name, missing)

@@ -35,18 +35,13 @@ import (
 // maxSentence is what is kept of a sentence, whatever a workload cluster has as names: longer than any with a command to copy.
 const maxSentence = 4096
 
-// Workload reads from the API servers of workload clusters. All machines of a Cluster share what was read. Errors say if a
-// cluster cannot be reached now, or must not be.
+// Workload reads from the API servers of workload clusters, as the methods of workload.Clusters do. All machines of a Cluster
+// share what was read.
 type Workload interface {
-	// ControlPlane returns the control-plane Nodes that run on Linux, as they were a few seconds ago.
 	ControlPlane(ctx context.Context, cluster client.ObjectKey) ([]corev1.Node, error)
-	// Linux returns the Nodes of any role that run on Linux, as they were a few seconds ago.
 	Linux(ctx context.Context, cluster client.ObjectKey) (workload.Nodes, error)
-	// Kubeadm returns the ConfigMaps that kubeadm join reads and that are missing, as it was in the last minute.
 	Kubeadm(ctx context.Context, cluster client.ObjectKey, withClusterInfo bool) (workload.ConfigMaps, error)
-	// DNS returns cluster DNS, as it was a few seconds ago.
 	DNS(ctx context.Context, cluster client.ObjectKey) (workload.DNS, error)
-	// HostProcesses returns the DaemonSets whose pods run as processes of Windows nodes, as they were in the last minute.
 	HostProcesses(ctx context.Context, cluster client.ObjectKey) (workload.DaemonSets, error)
 }
 
@@ -94,7 +89,11 @@ func (g Gate) Pass(ctx context.Context, c Candidate) (Passage, error) {
 			"the control plane of Cluster %s is not initialized yet", c.Cluster.Name)
 	}
 	var p Passage
-	for _, check := range []func(context.Context, Candidate, *Passage) error{g.carried, g.kubeadm, g.dns, g.cni, g.policies} {
+	checks := []func(context.Context, Candidate, *Passage) error{g.carried, g.kubeadm, g.dns, g.cni}
+	if g.Policies != nil {
+		checks = append(checks, g.policies)
+	}
+	for _, check := range checks {
 		err := check(ctx, c, &p)
 		if stop, ok := errors.AsType[*phase.Stop](err); ok {
 			stop.Message = cloud.Clean(stop.Message, maxSentence)
@@ -115,9 +114,6 @@ func (p *Passage) warn(warning string) {
 
 // policies waits until the policies act, where that can be.
 func (g Gate) policies(_ context.Context, c Candidate, p *Passage) error {
-	if g.Policies == nil {
-		return nil
-	}
 	kept, warning := g.Policies.Kept(c.Cluster, client.ObjectKeyFromObject(c.Windows))
 	if !kept {
 		return phase.Poll(infrav1.WaitingForLinuxPoliciesReason, "the admission policies that keep workloads for Linux off Windows "+

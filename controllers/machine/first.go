@@ -16,10 +16,9 @@ import (
 // is sent before the finalizer is there, and all our writes carry the resource version: if the API server took one of this
 // process for an object without finalizer, status and identity, and later the one that put the finalizer there, then nobody was
 // faster.
-type firsts struct {
-	mu       sync.Mutex
-	machines map[client.ObjectKey]first
-}
+//
+// Each machine is looked at by one goroutine at a time.
+type firsts struct{ machines sync.Map } // each a first, by its key
 
 // first is one such machine.
 type first struct {
@@ -30,46 +29,33 @@ type first struct {
 
 // wrote notes that the API server took a write of this process for an object that was as original is.
 func (s *firsts) wrote(original *infrav1.WindowsMachine) {
-	if !untouched(original) {
-		return
+	if untouched(original) {
+		s.machines.Store(client.ObjectKeyFromObject(original), first{uid: original.UID})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.machines == nil {
-		s.machines = map[client.ObjectKey]first{}
-	}
-	s.machines[client.ObjectKeyFromObject(original)] = first{uid: original.UID}
 }
 
 // held notes that a machine has the finalizer, and whether this process has put it there right now, with an account at hand. That
 // counts once: after another process put it there, or a person took it away, nobody knows what was asked for meanwhile.
 func (s *firsts) held(m *infrav1.WindowsMachine, account cloud.Cloud, justAdded bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := client.ObjectKeyFromObject(m)
-	entry, ok := s.machines[key]
-	switch {
+	switch entry, ok := s.find(m); {
 	case !ok, !justAdded && entry.account != nil: // as before
 	case justAdded && entry.account == nil && entry.uid == m.UID:
-		entry.account = account
-		s.machines[key] = entry
+		s.machines.Store(client.ObjectKeyFromObject(m), first{m.UID, account})
 	default:
-		delete(s.machines, key)
+		s.machines.Delete(client.ObjectKeyFromObject(m))
 	}
 }
 
 // isFirst reports whether nobody but this account, in this process, can have asked for a machine's VM.
 func (s *firsts) isFirst(m *infrav1.WindowsMachine, account cloud.Cloud) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	entry, ok := s.machines[client.ObjectKeyFromObject(m)]
+	entry, ok := s.find(m)
 	return ok && entry.uid == m.UID && entry.account != nil && entry.account == account
 }
 
-func (s *firsts) forget(key client.ObjectKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.machines, key)
+func (s *firsts) find(m *infrav1.WindowsMachine) (first, bool) {
+	entry, _ := s.machines.Load(client.ObjectKeyFromObject(m))
+	found, ok := entry.(first)
+	return found, ok
 }
 
 // untouched reports whether no controller of ours has written anything into an object that is still there.

@@ -228,7 +228,7 @@ func TestFirstIsForgotten(t *testing.T) {
 	expect.OK(t, s.Client.Delete(t.Context(), again))
 	_, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(again)})
 	expect.OK(t, err)
-	expect.Same(t, "machines that are remembered", 0, len(s.firsts.machines))
+	expect.Same(t, "machines that are remembered", 0, remembered(&s.firsts.machines))
 	again.ResourceVersion = ""
 	expect.OK(t, s.Client.Create(t.Context(), again))
 	expect.Same(t, "first", false, s.asked(t, s.one))

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -119,12 +118,12 @@ func underWay(status infrav1.WindowsMachineStatus) bool {
 	return bootstraps || boot != nil && boot.State == string(plan.StateRunning)
 }
 
-// sooner looks again no later than what a guest reports may be published.
-func sooner(result ctrl.Result, heldBack time.Duration) ctrl.Result {
-	if heldBack > 0 && (result.RequeueAfter == 0 || heldBack < result.RequeueAfter) {
-		result.RequeueAfter = heldBack
+// sooner is the first of two times to look again; one that is not positive is none.
+func sooner(delay, candidate time.Duration) time.Duration {
+	if candidate > 0 && (delay == 0 || candidate < delay) {
+		return candidate
 	}
-	return result
+	return delay
 }
 
 // How many addresses the API takes, and how many we look at; a guest may report any number.

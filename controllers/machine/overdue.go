@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,11 +37,8 @@ const (
 func overdue(f *facts) bool {
 	if f.vm == nil || !runs(f) {
 		// The cloud did not answer, or the guest cannot report: the last condition stands.
-		switch conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition) {
-		case infrav1.GuestSilentReason, infrav1.BootstrapOverdueReason, infrav1.NodeMissingReason:
-			return true
-		}
-		return false
+		return slices.Contains([]string{infrav1.GuestSilentReason, infrav1.BootstrapOverdueReason, infrav1.NodeMissingReason},
+			conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition))
 	}
 	deadline := due(f)
 	return !deadline.IsZero() && !f.now.Before(deadline)
@@ -72,11 +70,8 @@ func due(f *facts) time.Time {
 
 // looksForNode reports whether Cluster API can see the Nodes of the workload cluster. If it cannot, no new Machine would help.
 func looksForNode(f *facts) bool {
-	switch conditions.GetReason(f.machine, clusterv1.MachineNodeHealthyCondition) {
-	case clusterv1.MachineNodeConnectionDownReason, clusterv1.MachineNodeInternalErrorReason:
-		return false
-	}
-	return true
+	reason := conditions.GetReason(f.machine, clusterv1.MachineNodeHealthyCondition)
+	return reason != clusterv1.MachineNodeConnectionDownReason && reason != clusterv1.MachineNodeInternalErrorReason
 }
 
 // nextLook is when to look again without being woken; zero means that a watch wakes us.
@@ -88,10 +83,7 @@ func nextLook(f *facts) (delay time.Duration) {
 	if !joined(f) || f.kept != nil {
 		delay = reread
 	}
-	if rest := limit.Sub(f.now); rest > 0 && (delay == 0 || rest < delay) {
-		delay = rest
-	}
-	return delay
+	return sooner(delay, limit.Sub(f.now))
 }
 
 // cniDue is the time by which the CNI of a machine that has joined must have come; zero when its Node has one, or nothing is

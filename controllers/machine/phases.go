@@ -132,7 +132,10 @@ func (r *Reconciler) complete(_ context.Context, f *facts) error {
 	if refused := refusals.FailureDomain(f.machine, r.Clouds.Part(f.windows).Place != nil); refused != "" {
 		return phase.Stall(infrav1.SpecInvalidReason, "%s", refused)
 	}
-	return phase.Cloud(r.provider(f.windows).Check(f.windows))
+	if err := r.provider(f.windows).Check(f.windows); err != nil {
+		return phase.Cloud(err)
+	}
+	return nil
 }
 
 // claimAddresses waits for the pools' addresses and chooses the MACs. A machine that had its VM only reads them back.
@@ -162,7 +165,10 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 // linuxFirst waits until Linux can carry the Cluster. Where other providers make the user data, only the machine can warn of what
 // the cluster did not show; and only the machine ever warns that the policies cannot be there.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
-	config := configOf(f)
+	config := f.config
+	if config == nil && namesConfig(f) {
+		config = &bootstrapv1.WindowsBootstrapConfig{} // one of ours that is not there yet may be any
+	}
 	gate := linux.Gate{Workload: r.Workload, Cache: r.Client, Policies: r.Policies, Clouds: r.Clouds, Now: r.Now}
 	passage, err := gate.Pass(ctx, linux.Candidate{Cluster: f.cluster, Windows: f.windows, Config: config})
 	if err != nil || controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
@@ -180,14 +186,6 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 			cloud.Clean(warning, maxNote))
 	}
 	return nil
-}
-
-// configOf is the config of the user data; nil where others make it. One of ours that is not there yet may be any.
-func configOf(f *facts) *bootstrapv1.WindowsBootstrapConfig {
-	if f.config == nil && ofOurs(f.machine.Spec.Bootstrap.ConfigRef) {
-		return &bootstrapv1.WindowsBootstrapConfig{}
-	}
-	return f.config
 }
 
 // noData stops with the reason and the words of the config that waits, as far as it does not wait for this machine.
@@ -233,16 +231,8 @@ func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
 func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	vm, err := r.ask(ctx, f)
 	keep(f.windows, vm.Record) // also if the rest failed
-	if errors.Is(err, cloud.ErrNotFound) && !hadVM(f) {
-		return noVM(f)
-	}
-	if errors.Is(err, cloud.ErrNotFound) {
-		return phase.Stall(infrav1.VMVanishedReason,
-			"VM %s no longer exists, and a machine gets no second VM; delete the Machine or let a MachineHealthCheck do so",
-			f.identity.Name)
-	}
 	if err != nil {
-		return f.ofCloud(err)
+		return vmError(f, err)
 	}
 	f.vm = r.readGuest(f, vm)
 	switch f.vm.State {
@@ -253,6 +243,18 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	default:
 		return phase.WaitFor(reread, infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
 	}
+}
+
+func vmError(f *facts, err error) error {
+	switch notFound := errors.Is(err, cloud.ErrNotFound); {
+	case !notFound:
+		return f.ofCloud(err)
+	case !hadVM(f):
+		return noVM(f)
+	}
+	return phase.Stall(infrav1.VMVanishedReason,
+		"VM %s no longer exists, and a machine gets no second VM; delete the Machine or let a MachineHealthCheck do so",
+		f.identity.Name)
 }
 
 // ask has the cloud make the VM. It only looks if the VM was there once, or if none may be made any more.
@@ -308,7 +310,7 @@ func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	original := f.windows.DeepCopy()
 	controllerutil.RemoveFinalizer(f.windows, infrav1.MachineFinalizer)
 	f.released = true
-	r.consoles.forget(f)
+	r.consoles.dueAt.Delete(f.windows.UID)
 	if err := r.patch(ctx, f, original); err != nil {
 		return err
 	}

@@ -122,19 +122,16 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOthers: a machine without an owner, and one whose config is another provider's, have no config of ours.
-func TestLoadOthers(t *testing.T) {
-	s := newPhaseStage(t, &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}})
-	s.fails["get WindowsBootstrapConfig"] = errPhase
-	expect.OK(t, loadConfig(t.Context(), s.Client, world(func(f *facts) { f.machine = nil })))
-	for _, group := range []string{bootstrapv1.GroupVersion.Group, "bootstrap.example.com"} {
-		f := world()
-		f.machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Other", Name: "c"}
-		expect.OK(t, loadConfig(t.Context(), s.Client, f))
-		f.machine.Spec.Bootstrap.ConfigRef.Kind = "WindowsBootstrapConfig"
-		if err := loadConfig(t.Context(), s.Client, f); (err != nil) != (group == bootstrapv1.GroupVersion.Group) {
-			t.Errorf("of %s: %v", group, err)
-		}
+// TestNamesConfig: a machine without an owner, and one whose config is another provider's, have no config of ours.
+func TestNamesConfig(t *testing.T) {
+	expect.Same(t, "without an owner", false, namesConfig(world(func(f *facts) { f.machine = nil })))
+	for _, ref := range []clusterv1.ContractVersionedObjectReference{
+		{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "Other", Name: "c"},
+		{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "WindowsBootstrapConfig", Name: "c"},
+		{APIGroup: "bootstrap.example.com", Kind: "WindowsBootstrapConfig", Name: "c"},
+	} {
+		f := world(func(f *facts) { f.machine.Spec.Bootstrap.ConfigRef = ref })
+		expect.Same(t, ref.APIGroup+" "+ref.Kind, ref == ourConfig("c"), namesConfig(f))
 	}
 }
 
@@ -205,13 +202,18 @@ func TestNoCredentials(t *testing.T) {
 		"going, and there is a VM":     {going, []func(*facts){had, held}, ""},
 		"there, and there may be a VM": {there, []func(*facts){held}, ""},
 	} {
-		stop := phase.Of(noCredentials(world(c.changes...), key, c.secret))
+		f := world(c.changes...)
+		expect.Same(t, name+": it serves", c.want == "", c.secret.Serves(mayHaveVM(f)))
+		if c.want == "" {
+			continue
+		}
+		stop := phase.Of(noCredentials(f, key, c.secret))
 		expect.Same(t, name, c.want, stop.Reason)
-		if stop.Reason != "" && (stop.Wakes != phase.Credentials || stop.After != 0 || stop.Stalled) {
+		if stop.Wakes != phase.Credentials || stop.After != 0 || stop.Stalled {
 			t.Errorf("%s: %+v, want the Secret alone to wake it", name, stop)
 		}
-		told := phase.Of(lastResort(noCredentials(world(c.changes...), key, c.secret)))
-		if stop.Reason != "" && !strings.Contains(told.Message, "by hand") {
+		told := phase.Of(lastResort(noCredentials(f, key, c.secret)))
+		if !strings.Contains(told.Message, "by hand") {
 			t.Errorf("%s: %q", name, told.Message)
 		}
 	}

@@ -2,8 +2,8 @@
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
 // guest.go publishes what the guest reports, at a pace, story.go has the sentences about what the guest does, progress.go reads
 // its reports, and overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when
-// the guest is done with them. off.go has the reasons why a VM does not run. console.go quotes the console of a guest that failed
-// or is silent. measure.go and census.go are for the metrics: how long machines took, and how many there are.
+// the guest is done with them. events.go also quotes the console of a guest that failed or is silent. metrics.go has how long
+// machines took, and how many there are.
 package machine
 
 import (
@@ -165,7 +165,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if end == nil && !paused(f) && !deleting(f) {
 		result.RequeueAfter = nextLook(f)
 	}
-	return sooner(result, f.heldBack), err
+	result.RequeueAfter = sooner(result.RequeueAfter, f.heldBack)
+	return result, err
 }
 
 // facts is what is known of one machine during one reconcile.
@@ -230,7 +231,7 @@ func (r *Reconciler) read(ctx context.Context, api client.Client, key client.Obj
 	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now(), speed: r.Speed, clouds: r.Clouds}
 	err := api.Get(ctx, key, f.windows)
 	if apierrors.IsNotFound(err) {
-		r.firsts.forget(key)
+		r.firsts.machines.Delete(key)
 		return nil, r.Pools.FreeLeft(ctx, key)
 	}
 	if err != nil {
@@ -246,23 +247,22 @@ func (r *Reconciler) read(ctx context.Context, api client.Client, key client.Obj
 		return nil, err
 	}
 	f.machine, f.cluster, f.refused = found.Machine, found.Cluster, found.Refused
-	err = loadConfig(ctx, api, f)
+	if namesConfig(f) {
+		err = loadConfig(ctx, api, f)
+	}
 	f.large = caches.Large(f.windows, f.machine, f.cluster, f.config)
 	return f, err
+}
+
+func namesConfig(f *facts) bool {
+	return f.machine != nil && ofOurs(f.machine.Spec.Bootstrap.ConfigRef)
 }
 
 // loadConfig reads the config, which has how long the guest may take and what its node reserves. Both only serve people: a
 // machine goes on without its config, and without the CRD of configs. It does not use another Machine's config.
 func loadConfig(ctx context.Context, api client.Client, f *facts) error {
-	if f.machine == nil {
-		return nil
-	}
-	ref := f.machine.Spec.Bootstrap.ConfigRef
-	if !ofOurs(ref) {
-		return nil
-	}
 	var config bootstrapv1.WindowsBootstrapConfig
-	err := api.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: ref.Name}, &config)
+	err := api.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Spec.Bootstrap.ConfigRef.Name}, &config)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil
 	}
@@ -283,11 +283,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return nil
 	case deleting(f):
-		return lastResort(phase.Run(ctx, f,
-			phase.Unless(removed, r.identify, phase.Unless(isDerived, r.compare)),
-			phase.Unless(nothingToRemove, r.refuseCopy, r.recall, r.connect, r.sameServer, phase.Unless(isDerived, r.readDigest),
-				r.remove, r.freeAddresses, r.noteRemoved),
-			r.freeSecret, r.release))
+		return r.takeDown(ctx, f)
 	case f.large != "":
 		return phase.Stall(infrav1.ObjectTooLargeReason, caches.TooLarge, f.large)
 	default:
@@ -296,6 +292,15 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 			r.sameServer, phase.Unless(needsNoHold, r.distinct), r.hold, phase.Unless(needsNoHold, r.holdAddresses),
 			phase.Unless(isDerived, r.readDigest), r.provision)
 	}
+}
+
+// takeDown goes through the phases of a machine that is being deleted and may have a VM.
+func (r *Reconciler) takeDown(ctx context.Context, f *facts) error {
+	return lastResort(phase.Run(ctx, f,
+		phase.Unless(removed, r.identify, phase.Unless(isDerived, r.compare)),
+		phase.Unless(nothingToRemove, r.refuseCopy, r.recall, r.connect, r.sameServer, phase.Unless(isDerived, r.readDigest),
+			r.remove, r.freeAddresses, r.noteRemoved),
+		r.freeSecret, r.release))
 }
 
 func deleting(f *facts) bool { return !f.windows.DeletionTimestamp.IsZero() }

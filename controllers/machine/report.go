@@ -23,15 +23,7 @@ func report(f *facts, end error) {
 	status.ObservedGeneration = f.windows.Generation
 	f.set(owner.PausedCondition(paused(f)))
 	if paused(f) {
-		if deleting(f) {
-			status.Phase = infrav1.PhaseDeleting // the deletion waits; without this the machine would look as if it went on
-		}
-		if conditions.Get(f.windows, infrav1.ReadyCondition) == nil {
-			f.set(metav1.Condition{
-				Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,
-				Reason: clusterv1.PausedReason, Message: "the machine was paused before its first reconcile",
-			})
-		}
+		reportPause(f)
 		return
 	}
 	if f.identity.Name != "" {
@@ -48,6 +40,18 @@ func report(f *facts, end error) {
 	}
 	f.set(bootstrapCondition(f))
 	summarize(f, stop)
+}
+
+func reportPause(f *facts) {
+	if deleting(f) {
+		f.windows.Status.Phase = infrav1.PhaseDeleting // the deletion waits; without this the machine would look as if it went on
+	}
+	if conditions.Get(f.windows, infrav1.ReadyCondition) == nil {
+		f.set(metav1.Condition{
+			Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,
+			Reason: clusterv1.PausedReason, Message: "the machine was paused before its first reconcile",
+		})
+	}
 }
 
 // summarize sets the other conditions and the phase.
@@ -135,6 +139,10 @@ func detailOf(f *facts) string {
 	return f.vm.Detail
 }
 
+const goingAccount = " is being deleted, and stays only until no machine needs it, which ends the login of all others that use " +
+	"it, too: make a Secret of another name with the same data, and set identityRef of these WindowsMachines to it; when the " +
+	"first one is gone, make it again for a VSphereCluster and for templates that name it"
+
 // cloudCondition reports whether the account answers, whatever is known of the VM.
 func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown}
@@ -148,10 +156,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	if f.cloud != nil && stop.Err == nil {
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.CloudReachableReason
 		if f.going && !deleting(f) {
-			c.Reason, c.Message = infrav1.CredentialsBeingDeletedReason, f.account+" is being deleted, and stays only until no machine "+
-				"needs it, which ends the login of all others that use it, too: make a Secret of another name with the same data, and "+
-				"set identityRef of these WindowsMachines to it; when the first one is gone, make it again for a VSphereCluster and for "+
-				"templates that name it"
+			c.Reason, c.Message = infrav1.CredentialsBeingDeletedReason, f.account+goingAccount
 		}
 	}
 	return c
@@ -211,5 +216,24 @@ func phaseOf(f *facts) infrav1.Phase {
 		return infrav1.PhaseProvisioning
 	default:
 		return infrav1.PhasePending
+	}
+}
+
+// notRunningReasons are the reasons of a VM that exists but does not run.
+var notRunningReasons = map[string]bool{
+	infrav1.VMNotRunningReason: true, infrav1.VMEvictedReason: true, infrav1.VMDeallocatedReason: true,
+}
+
+// notRunning waits for a VM that does not run: only people start it again, or the cloud.
+func notRunning(vm string, cause cloud.Why) error {
+	switch cause {
+	case cloud.Evicted:
+		return phase.Wait(phase.VM, infrav1.VMEvictedReason,
+			"VM %s was evicted: the cloud took its place for others; delete the Machine to get a new VM, or start it later", vm)
+	case cloud.Deallocated:
+		return phase.Wait(phase.VM, infrav1.VMDeallocatedReason,
+			"VM %s is deallocated: it has no place in the cloud until it is started; start it or delete the Machine", vm)
+	default:
+		return phase.Wait(phase.VM, infrav1.VMNotRunningReason, "VM %s is not running; start it or delete the Machine", vm)
 	}
 }

@@ -29,15 +29,14 @@ import (
 // secretOf names the Secret of its namespace by which a machine is managed; the zero value if there is none. That of an
 // AzureClusterIdentity is known once the identity was read.
 func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.ObjectKey) {
+	if ref := windows.Spec.IdentityRef; ref.Kind == infrav1.IdentitySecret && r.provider(windows) != nil {
+		return client.ObjectKey{Namespace: windows.Namespace, Name: ref.Name}
+	}
 	if identity := r.ownIdentityOf(windows); identity.Name != "" {
 		secret, _ = r.Identities.Proof(identities.Use{
 			Machine: client.ObjectKeyFromObject(windows), Identity: identity,
 			Holds: controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer),
 		})
-		return secret
-	}
-	if ref := windows.Spec.IdentityRef; ref.Kind == infrav1.IdentitySecret && r.provider(windows) != nil {
-		secret = client.ObjectKey{Namespace: windows.Namespace, Name: ref.Name}
 	}
 	return secret
 }
@@ -56,8 +55,8 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	if !secret.Exists {
 		r.Accounts.Gone(provider, holder)
 	}
-	if err := noCredentials(f, key, secret); err != nil {
-		return err
+	if !secret.Serves(mayHaveVM(f)) {
+		return noCredentials(f, key, secret)
 	}
 	f.going, f.account = secret.Going, accountName(key.Name, secret.Data["server"])
 	return r.open(f, provider, holder, secret.Data)
@@ -65,11 +64,9 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 
 // open gets the account of these credentials. A machine without a VM may have to wait until its namespace has fewer.
 func (r *Reconciler) open(f *facts, provider cloud.Provider, holder cloud.Key, credentials map[string][]byte) (err error) {
-	get := r.Accounts.Get
-	if mayHaveVM(f) {
-		get = r.Accounts.GetForVM
+	if f.cloud, err = r.Accounts.Get(provider, holder, credentials, mayHaveVM(f)); err == nil {
+		return nil
 	}
-	f.cloud, err = get(provider, holder, credentials)
 	if err = f.ofCloud(err); phase.Of(err).Reason == infrav1.TooManyAccountsReason {
 		r.Accounts.Await(client.ObjectKeyFromObject(f.windows))
 	}
@@ -152,7 +149,7 @@ func mayHaveVM(f *facts) bool {
 	return hadVM(f) || controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer)
 }
 
-// noCredentials stops if the Secret serves this machine no more. One that is being deleted waits for those that may have a VM.
+// noCredentials stops because the Secret does not serve this machine.
 func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) error {
 	switch {
 	case !secret.Exists && deleting(f):
@@ -163,16 +160,14 @@ func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) er
 		return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist; create it in namespace %s, or set identityRef to another Secret",
 			key.Name, key.Namespace)
-	case secret.Unheld && !mayHaveVM(f):
+	case secret.Unheld:
 		return phase.Wait(phase.Credentials, infrav1.CredentialsRejectedReason,
 			"Secret %s with the cloud's credentials is not of the type Opaque, or in a namespace of Kubernetes itself, so that it "+
 				"could be deleted before the VM: create it again as Opaque, in a namespace of yours", key.Name)
-	case secret.Going && !mayHaveVM(f):
-		return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason,
-			"Secret %s with the cloud's credentials is being deleted, and stays only for the machines that may have a VM; no new VM is "+
-				"made with it: set identityRef to another Secret, or delete these machines and then create the Secret again", key.Name)
 	}
-	return nil
+	return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason,
+		"Secret %s with the cloud's credentials is being deleted, and stays only for the machines that may have a VM; no new VM is "+
+			"made with it: set identityRef to another Secret, or delete these machines and then create the Secret again", key.Name)
 }
 
 // accountName names the account in a message. Anyone may write anything into a Secret, so a server is shown only if it looks like
@@ -219,6 +214,10 @@ func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
 	if vmServer == server {
 		return nil
 	}
+	return f.otherServer(server, vmServer)
+}
+
+func (f *facts) otherServer(server, vmServer string) error {
 	wayOut := ""
 	if deleting(f) {
 		wayOut = "; if the VM is gone for certain, remove the finalizer " + infrav1.MachineFinalizer + " from the WindowsMachine"
@@ -228,8 +227,8 @@ func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
 		f.account, server, vmServer, wayOut)
 }
 
-// formats are those of bootstrap data that a program in the image can run.
-var formats = map[infrav1.ImageSetup]string{infrav1.ImageSetupCloudbaseInit: "cloudbase-init"}
+// cloudbaseInit is the format of bootstrap data that the program in the image can run.
+const cloudbaseInit = "cloudbase-init"
 
 // userData reads the bootstrap Secret. A Secret of the user's own may leave its format out.
 func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
@@ -257,21 +256,30 @@ func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 // it. With a config it is what the config made. Without one the user wrote the Secret, which is Opaque then: those of Cluster
 // API, such as other machines' bootstrap data, have a type of their own.
 func refuse(f *facts, data *corev1.Secret) error {
-	machine, ref := f.machine.Name, f.machine.Spec.Bootstrap.ConfigRef
+	machine := f.machine.Name
 	switch {
-	case !ref.IsDefined() && strings.HasSuffix(data.Name, "-kubeconfig"):
+	case f.machine.Spec.Bootstrap.ConfigRef.IsDefined():
+		return refuseOthers(f, data)
+	case strings.HasSuffix(data.Name, "-kubeconfig"):
 		return phase.Stall(infrav1.BootstrapDataRefusedReason,
 			"Secret %s has the name of a kubeconfig, not of bootstrap data; set spec.bootstrap of Machine %s to a "+
 				"WindowsBootstrapConfig, or to a Secret with another name", data.Name, machine)
-	case !ref.IsDefined() && data.Type != corev1.SecretTypeOpaque:
+	case data.Type != corev1.SecretTypeOpaque:
 		return phase.Stall(infrav1.BootstrapDataRefusedReason,
 			"Secret %s has the type %s, but bootstrap data that no config made is read from Opaque Secrets only; set spec.bootstrap "+
 				"of Machine %s to a WindowsBootstrapConfig, or to a Secret of the type Opaque", data.Name, data.Type, machine)
+	}
+	return nil
+}
+
+// refuseOthers stops if the config of a Machine did not make its Secret.
+func refuseOthers(f *facts, data *corev1.Secret) error {
+	switch machine, ref := f.machine.Name, f.machine.Spec.Bootstrap.ConfigRef; {
 	case ofOurs(ref) && f.config == nil: // the cache may be behind, or Cluster API about to correct the owner
 		return phase.AwaitSecret(infrav1.BootstrapDataRefusedReason,
 			"WindowsBootstrapConfig %s does not exist or belongs to another Machine, so Secret %s is not used; give Machine %s a config "+
 				"of its own", ref.Name, data.Name, machine)
-	case ref.IsDefined() && !madeBy(f, ref, data):
+	case !madeBy(f, ref, data):
 		return phase.Stall(infrav1.BootstrapDataRefusedReason,
 			"Secret %s was not made by %s %s, the bootstrap config of Machine %s; delete the Machine to get a new one, or remove its "+
 				"spec.bootstrap.configRef if it shall use an Opaque Secret of your own", data.Name, ref.Kind, ref.Name, machine)
@@ -308,19 +316,18 @@ func marked(f *facts, data *corev1.Secret) bool {
 
 // understood stops if the image cannot run the data: its VM would start and never do anything.
 func understood(data *corev1.Secret, setup infrav1.ImageSetup) error {
-	runs := formats[setup]
-	format := cmp.Or(string(data.Data["format"]), "cloudbase-init")
-	if format == runs {
-		return nil
-	}
-	if runs == "" {
+	format := cmp.Or(string(data.Data["format"]), cloudbaseInit)
+	if setup != infrav1.ImageSetupCloudbaseInit {
 		return phase.Stall(infrav1.SpecInvalidReason,
 			"image.setup %q is not supported by this release of the manager; upgrade the manager, or use another WindowsMachineTemplate",
 			setup)
 	}
+	if format == cloudbaseInit {
+		return nil
+	}
 	return phase.Stall(infrav1.BootstrapFormatMismatchReason,
 		"Secret %s has bootstrap data of the format %q, but the image runs %q (image.setup is %s); "+
-			"use a WindowsBootstrapConfig as the bootstrap config of the Machine", data.Name, format, runs, setup)
+			"use a WindowsBootstrapConfig as the bootstrap config of the Machine", data.Name, format, cloudbaseInit, setup)
 }
 
 // setupOf is the program in the image, or the API's default.

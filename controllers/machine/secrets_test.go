@@ -71,7 +71,7 @@ func TestCloudOfASecret(t *testing.T) {
 		provider, holder := inItsCloud(azure.Registration(nil).Part(m).Place, azure.Provider{}, secret)
 		var account cloud.Cloud
 		wait.Eventually(t, "the register", func(context.Context) (err error) {
-			account, err = register.Get(provider, holder, data)
+			account, err = register.Get(provider, holder, data, false)
 			return err
 		})
 		return account.Health().Server

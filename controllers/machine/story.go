@@ -57,11 +57,8 @@ func bootstrapCondition(f *facts) metav1.Condition {
 
 // lost reports whether this machine will never have a VM that bootstraps, and another one would.
 func lost(f *facts) bool {
-	switch conditions.GetReason(f.windows, infrav1.VMRunningCondition) {
-	case infrav1.VMVanishedReason, infrav1.AddressLostReason, infrav1.NameTakenReason:
-		return !deleting(f)
-	}
-	return false
+	return !deleting(f) && slices.Contains([]string{infrav1.VMVanishedReason, infrav1.AddressLostReason, infrav1.NameTakenReason},
+		conditions.GetReason(f.windows, infrav1.VMRunningCondition))
 }
 
 // afterJoin is the sentence for what the guest of a Node does or did.

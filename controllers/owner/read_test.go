@@ -70,12 +70,17 @@ func TestOwnerIsRead(t *testing.T) {
 	other.APIVersion = "other.example.com/v1"
 	broken := readReference()
 	broken.APIVersion = "a/b/c"
+	earlier := readReference()
+	earlier.UID = "earlier"
+	names := readMachine()
+	names.Spec.InfrastructureRef.Name = "other"
 	for name, c := range map[string]struct {
 		reason           string
 		unread           string
 		objects          []client.Object
 		owners           []metav1.OwnerReference
 		machine, cluster string
+		refused          bool
 		fails            string
 	}{
 		"both": {
@@ -95,6 +100,18 @@ func TestOwnerIsRead(t *testing.T) {
 		"another Machine kind": {
 			reason: "only Cluster API's own Machines count", objects: []client.Object{readMachine(), readCluster("labelled")},
 			owners: []metav1.OwnerReference{other, broken}, cluster: "labelled",
+		},
+		"Machine restored": {
+			reason: "Cluster API corrects the reference", objects: []client.Object{readMachine(), readCluster("labelled")},
+			owners: []metav1.OwnerReference{earlier}, cluster: "labelled",
+		},
+		"Machine of another object": {
+			reason: "a person must change one of the two", objects: []client.Object{names, readCluster("labelled")},
+			owners: []metav1.OwnerReference{readReference()}, cluster: "labelled", refused: true,
+		},
+		"neither": {
+			reason: "nothing fits", objects: []client.Object{names, readCluster("labelled")},
+			owners: []metav1.OwnerReference{earlier}, cluster: "labelled", refused: true,
 		},
 		"Machine unread": {
 			reason: "it may be paused", unread: "core", objects: []client.Object{readMachine(), readCluster("prod")},
@@ -118,7 +135,8 @@ func TestOwnerIsRead(t *testing.T) {
 			if found.Cluster != nil {
 				cluster = found.Cluster.Name
 			}
-			expect.Same(t, c.reason, []string{c.machine, c.cluster, ""}, []string{machine, cluster, found.Refused})
+			expect.Same(t, c.reason, []string{c.machine, c.cluster}, []string{machine, cluster})
+			expect.Same(t, c.reason, c.refused, found.Refused != "")
 		})
 	}
 }

@@ -132,7 +132,10 @@ func Result(ctx context.Context, err error) (ctrl.Result, error) {
 	if Outdated(err) {
 		stop = Stop{BackOff: true}
 	}
-	logStop(ctx, stop)
+	if stop.Reason != "" { // for those who search for what an object waits for; tests compare it with the queue
+		ctrl.LoggerFrom(ctx).V(4).Info(Stopped, "reason", stop.Reason, "wakes", stop.Wakes, "after", stop.After,
+			"backOff", stop.BackOff || stop.Err != nil)
+	}
 	if stop.Err != nil {
 		return ctrl.Result{}, stop.Err
 	}
@@ -198,3 +201,23 @@ func Cloud(err error) error {
 	}
 	return stop
 }
+
+// Source is what a controller is woken by. A Wait names one; it MUST be watched by the controller, which maps what changed there
+// to the object that waits.
+type Source string
+
+// The sources of our controllers.
+const (
+	// Self is the object itself; the others are objects of the management cluster, by kind.
+	Self           Source = "Self"
+	Cluster        Source = "Cluster"
+	WindowsMachine Source = "WindowsMachine"
+	Claim          Source = "IPAddressClaim"
+
+	// Credentials are the Secrets that the keeper reads, and VM is what a cloud reports of its VMs.
+	Credentials Source = "Credentials"
+	VM          Source = "VM"
+)
+
+// Stopped is the log line with what a reconcile waits for, and how it goes on.
+const Stopped = "Stopped"

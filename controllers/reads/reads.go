@@ -69,13 +69,15 @@ type Reader struct {
 	reading sync.Map
 }
 
-// Run reads one object after the other for each namespace, when it is its turn, until ctx ends. The keeper's next calls Next with
-// its lock.
-func (r *Reader) Run(ctx context.Context, next func() (Object, time.Duration), read func(context.Context, Object)) {
+// Run reads one object after the other for each namespace, when it is its turn, until ctx ends. The lock is that of the keeper,
+// for wanted.
+func (r *Reader) Run(ctx context.Context, lock sync.Locker, wanted iter.Seq2[Object, *Turn], read func(context.Context, Object)) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for ctx.Err() == nil {
-		object, wait := next()
+		lock.Lock()
+		object, wait := r.Next(wanted)
+		lock.Unlock()
 		if wait == 0 {
 			r.reading.Store(object, r.asker)
 			running.Go(func() {

@@ -3,6 +3,7 @@ package reads
 import (
 	"context"
 	"maps"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,7 +86,7 @@ func TestRun(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			r.Run(ctx, func() (Object, time.Duration) { return r.Next(maps.All(wanted)) }, func(ctx context.Context, _ Object) {
+			r.Run(ctx, &sync.Mutex{}, maps.All(wanted), func(ctx context.Context, _ Object) {
 				began := time.Now()
 				<-ctx.Done()
 				took = append(took, time.Since(began))

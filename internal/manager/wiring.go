@@ -1,16 +1,22 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
@@ -201,4 +207,57 @@ func controllerOptions(concurrency int) controller.Options {
 		ReconciliationTimeout:   longestPass,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](50*time.Millisecond, time.Minute),
 	}
+}
+
+// managementCluster reads the UID of the cluster in which the manager runs, which is that of its namespace kube-system. It stands
+// on what the manager makes in a cloud, so that two managers that share a place there know what is whose.
+// A manager that may not read it, as one of a single tenant, goes without.
+func managementCluster(ctx context.Context, live client.Reader) (types.UID, error) {
+	namespace := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	err := live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace)
+	if apierrors.IsForbidden(err) {
+		ctrl.LoggerFrom(ctx).Info("The manager may not read the namespace kube-system: what VMs leave in Azure is removed only if "+
+			"the status of its machine has its ID, and reported otherwise", "error", err.Error())
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the UID of the management cluster, which marks what the manager makes: %w", err)
+	}
+	return namespace.UID, nil
+}
+
+// counted is the name of a kind, and what happens beyond the limit.
+type counted struct{ name, effect string }
+
+var kinds = map[tenants.Kind]counted{
+	tenants.Accounts:   {"accounts at clouds", "machines that need one more get no VM"},
+	tenants.Identities: {"AzureClusterIdentities", "machines that name one more get no VM"},
+	tenants.Groups:     {"resource groups in an account at Azure", "machines in one more get no VM"},
+	tenants.Locations:  {"locations in an account at Azure", "machines in one more get no VM"},
+	tenants.Clusters: {
+		"connections to workload clusters", "one of them is closed whenever another cluster is reached, which takes time and calls",
+	},
+	tenants.Guests: {"workload clusters whose guests' reports are read at the same time", "those of other clusters are read later"},
+}
+
+// noticesOf publish each notice of these limits as an event in the tenant's namespace, about that namespace.
+func noticesOf(limits tenants.Limits, recorder events.EventRecorder) *tenants.Notices {
+	return &tenants.Notices{Limits: limits, Publish: func(n tenants.Notice) {
+		// The API server takes an event only in the namespace that its object names.
+		namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: n.Namespace, Name: n.Namespace}
+		related := namespace.DeepCopy()
+		related.FieldPath = string(n.Kind) // the recorder takes events that relate to the same object for one
+		kind, reason := corev1.EventTypeNormal, infrav1.NamespaceNearLimitReason
+		if n.Full {
+			kind, reason = corev1.EventTypeWarning, infrav1.NamespaceAtLimitReason
+		}
+		recorder.Eventf(namespace, related, kind, reason, "Count", "%s", noteOf(n))
+	}}
+}
+
+func noteOf(n tenants.Notice) string {
+	c := kinds[n.Kind]
+	return fmt.Sprintf("The namespace has %d %s, of at most %d at a time. Beyond that, %s. Use fewer, or ask the operator to allow "+
+		"more by the manager's flag --tenants=%s:%s=N", n.Count, cmp.Or(c.name, string(n.Kind)), n.Limit,
+		cmp.Or(c.effect, "others wait"), n.Namespace, n.Kind)
 }

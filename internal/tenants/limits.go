@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -79,4 +80,19 @@ func (l Limits) add(namespace, count string) error {
 // Allowed is how many a namespace may have.
 func (l Limits) Allowed(namespace string, kind Kind) int {
 	return cmp.Or(l[namespace][kind], shipped[kind])
+}
+
+// forVMs is how many times as many of a kind a namespace may have for machines that may have a VM: a count stops new machines
+// alone. Users can make any machine look so, which is why this has an end, too.
+const forVMs = 2
+
+// Turn is how long one stays in use, beyond that, before it has to give its place to another one for such a machine.
+const Turn = time.Minute
+
+// Bound is how many of a kind a namespace may have at a time for such machines, those of all machines included.
+func (l Limits) Bound(namespace string, kind Kind, forVM bool) int {
+	if forVM {
+		return l.Allowed(namespace, kind) * forVMs
+	}
+	return l.Allowed(namespace, kind)
 }

@@ -42,13 +42,11 @@ func (n *Notices) Counted(namespace string, kind Kind, count int, instant time.T
 		return
 	}
 	limit := n.Limits.Allowed(namespace, kind)
-	if notice := (Notice{namespace, kind, count, limit, count >= limit}); isNear(count, limit) && n.isNew(notice, instant) {
+	isNear := 4*count >= 3*limit
+	if notice := (Notice{namespace, kind, count, limit, count >= limit}); isNear && n.isNew(notice, instant) {
 		n.Publish(notice)
 	}
 }
-
-// isNear begins at three quarters.
-func isNear(count, limit int) bool { return 4*count >= 3*limit }
 
 // isNew reports whether the last hour had no such notice, and records this one.
 func (n *Notices) isNew(notice Notice, instant time.Time) bool {

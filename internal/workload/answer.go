@@ -1,11 +1,15 @@
 package workload
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/apiserver"
 )
@@ -61,4 +65,16 @@ func Brief(err error) error {
 		return err
 	}
 	return errors.New(plain(err.Error()))
+}
+
+// Guard makes an error of a panic: an answer of one cluster must not end the manager, which looks after others. The log has the
+// place of the panic.
+func Guard(ctx context.Context, call func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+			ctrl.LoggerFrom(ctx).Error(err, "A bug in this program has ended a check of a cluster", "stack", string(debug.Stack()))
+		}
+	}()
+	return call()
 }

@@ -315,15 +315,11 @@ func (c *Clusters) connect(kubeconfig []byte, secret string, k *cluster) error {
 	return err
 }
 
-// vetOne vets one kubeconfig at a time, because a text that is made for it takes some memory. A refusal names its Secret.
+// vetOne vets one kubeconfig at a time, because a text that is made for it takes some memory.
 func (c *Clusters) vetOne(kubeconfig []byte, secret string) (access, error) {
 	c.vetting.Lock()
 	defer c.vetting.Unlock()
-	good, err := vet(kubeconfig)
-	if refusal, ok := errors.AsType[*RefusedError](err); ok {
-		refusal.secret = secret
-	}
-	return good, err
+	return vet(kubeconfig, secret)
 }
 
 // drop closes the connection and notes why there is none.

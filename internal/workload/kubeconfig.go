@@ -6,12 +6,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -55,20 +57,20 @@ func (access) GoString() string { return "[hidden]" }
 func (access) MarshalLog() any { return "[hidden]" }
 
 // vet takes from a kubeconfig what its current context uses. What is not taken here has no effect: preferences, extensions,
-// other contexts, a context's namespace, and fields that this release does not know.
-func vet(kubeconfig []byte) (a access, err error) {
+// other contexts, a context's namespace, and fields that this release does not know. A refusal names the Secret.
+func vet(kubeconfig []byte, secret string) (a access, err error) {
+	defer func() {
+		if refusal, ok := errors.AsType[*RefusedError](err); ok {
+			refusal.secret = secret
+		}
+	}()
 	user, cluster, err := current(kubeconfig)
 	if err != nil {
 		return access{}, err
 	}
-	for _, r := range clusterRules {
-		if r.breaks(cluster) {
-			return access{}, refuse("cluster."+r.field, r.text)
-		}
-	}
-	for _, r := range userRules {
-		if r.breaks(user) {
-			return access{}, refuse("user."+r.field, r.text)
+	for _, f := range faultsOf(cluster, user) {
+		if f.found {
+			return access{}, refuse(f.field, f.text)
 		}
 	}
 	roots, err := readCertificates(cluster.CertificateAuthorityData)
@@ -135,96 +137,52 @@ func marks(text []byte) (n int) {
 	return n
 }
 
-// rule decides when a field is refused, and has what follows its name in the sentence.
-type rule[T any] struct {
-	field  string
-	breaks func(T) bool
-	text   string
+// fault is why a field is refused, if it is: what follows its name in the sentence.
+type fault struct {
+	found       bool
+	field, text string
 }
 
-var clusterRules = []rule[*clientcmdapi.Cluster]{
-	{
-		"server", func(c *clientcmdapi.Cluster) bool { return !goodServer(c.Server) },
-		"is not an https URL without user, query and fragment; write the URL of the API server",
-	},
-	{
-		"insecure-skip-tls-verify", func(c *clientcmdapi.Cluster) bool { return c.InsecureSkipTLSVerify },
-		"would trust any server; remove it, and write the cluster's CA into cluster.certificate-authority-data",
-	},
-	{
-		"certificate-authority", func(c *clientcmdapi.Cluster) bool { return c.CertificateAuthority != "" },
-		"names a file of the manager; write the CA itself into cluster.certificate-authority-data",
-	},
-	{
-		"proxy-url", func(c *clientcmdapi.Cluster) bool { return c.ProxyURL != "" },
-		"names a proxy; remove it, because the manager uses no proxy but that of its own environment",
-	},
-	{
-		"certificate-authority-data", func(c *clientcmdapi.Cluster) bool { return len(c.CertificateAuthorityData) == 0 },
-		"is empty; write the cluster's CA in it",
-	},
-}
-
-var userRules = []rule[*clientcmdapi.AuthInfo]{
-	{
-		"tokenFile", func(u *clientcmdapi.AuthInfo) bool { return u.TokenFile != "" },
-		"names a file of the manager; write the token itself into user.token",
-	},
-	{
-		"client-certificate", func(u *clientcmdapi.AuthInfo) bool { return u.ClientCertificate != "" },
-		"names a file of the manager; write the certificate itself into user.client-certificate-data",
-	},
-	{
-		"client-key", func(u *clientcmdapi.AuthInfo) bool { return u.ClientKey != "" },
-		"names a file of the manager; write the key itself into user.client-key-data",
-	},
-	{
-		"exec", func(u *clientcmdapi.AuthInfo) bool { return u.Exec != nil },
-		"would make the manager run a program; write a client certificate or a token instead",
-	},
-	{
-		"auth-provider", func(u *clientcmdapi.AuthInfo) bool { return u.AuthProvider != nil },
-		"would make the manager run a program; write a client certificate or a token instead",
-	},
-	{
-		"username", func(u *clientcmdapi.AuthInfo) bool { return u.Username != "" },
-		"is for passwords, which no supported Kubernetes accepts; write a client certificate or a token instead",
-	},
-	{
-		"password", func(u *clientcmdapi.AuthInfo) bool { return u.Password != "" },
-		"is for passwords, which no supported Kubernetes accepts; write a client certificate or a token instead",
-	},
-	{
-		"as", func(u *clientcmdapi.AuthInfo) bool { return u.Impersonate != "" },
-		"impersonates another user; write the client certificate or the token of that user instead",
-	},
-	{
-		"as-uid", func(u *clientcmdapi.AuthInfo) bool { return u.ImpersonateUID != "" },
-		"impersonates another user; write the client certificate or the token of that user instead",
-	},
-	{
-		"as-groups", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateGroups) > 0 },
-		"impersonates another user; write the client certificate or the token of that user instead",
-	},
-	{
-		"as-user-extra", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateUserExtra) > 0 },
-		"impersonates another user; write the client certificate or the token of that user instead",
-	},
-	{"client-certificate-data", func(u *clientcmdapi.AuthInfo) bool {
-		return (len(u.ClientCertificateData) == 0) != (len(u.ClientKeyData) == 0)
-	}, "and user.client-key-data need each other; write both, or neither"},
-	{
-		"client-key-data", func(u *clientcmdapi.AuthInfo) bool { return len(u.ClientKeyData) > maxPrivateKey },
-		fmt.Sprintf("is too long; write a key of at most %d KiB", maxPrivateKey>>10),
-	},
-	{
-		"token", func(u *clientcmdapi.AuthInfo) bool { return u.Token == "" && len(u.ClientCertificateData) == 0 },
-		"is empty, and so is user.client-certificate-data; write one of them",
-	},
-	{
-		"token", func(u *clientcmdapi.AuthInfo) bool { return !printable(u.Token) },
-		"has a space, a line break or a character that is not ASCII; write the token alone",
-	},
+func faultsOf(c *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) []fault {
+	const (
+		aProgram     = "would make the manager run a program; write a client certificate or a token instead"
+		aPassword    = "is for passwords, which no supported Kubernetes accepts; write a client certificate or a token instead"
+		impersonates = "impersonates another user; write the client certificate or the token of that user instead"
+		anyServer    = "would trust any server; remove it, and write the cluster's CA into cluster.certificate-authority-data"
+		noServer     = "is not an https URL without user, query and fragment; write the URL of the API server"
+		aProxy       = "names a proxy; remove it, because the manager uses no proxy but that of its own environment"
+		aFile        = "names a file of the manager; write "
+		halfPair     = "and user.client-key-data need each other; write both, or neither"
+		noLogin      = "is empty, and so is user.client-certificate-data; write one of them"
+		unprintable  = "has a space, a line break or a character that is not ASCII; write the token alone"
+	)
+	noCertificate, noKey := len(u.ClientCertificateData) == 0, len(u.ClientKeyData) == 0
+	longKey := fmt.Sprintf("is too long; write a key of at most %d KiB", maxPrivateKey>>10)
+	return []fault{
+		{!goodServer(c.Server), "cluster.server", noServer},
+		{c.InsecureSkipTLSVerify, "cluster.insecure-skip-tls-verify", anyServer},
+		{
+			c.CertificateAuthority != "", "cluster.certificate-authority",
+			aFile + "the CA itself into cluster.certificate-authority-data",
+		},
+		{c.ProxyURL != "", "cluster.proxy-url", aProxy},
+		{len(c.CertificateAuthorityData) == 0, "cluster.certificate-authority-data", "is empty; write the cluster's CA in it"},
+		{u.TokenFile != "", "user.tokenFile", aFile + "the token itself into user.token"},
+		{u.ClientCertificate != "", "user.client-certificate", aFile + "the certificate itself into user.client-certificate-data"},
+		{u.ClientKey != "", "user.client-key", aFile + "the key itself into user.client-key-data"},
+		{u.Exec != nil, "user.exec", aProgram},
+		{u.AuthProvider != nil, "user.auth-provider", aProgram},
+		{u.Username != "", "user.username", aPassword},
+		{u.Password != "", "user.password", aPassword},
+		{u.Impersonate != "", "user.as", impersonates},
+		{u.ImpersonateUID != "", "user.as-uid", impersonates},
+		{len(u.ImpersonateGroups) > 0, "user.as-groups", impersonates},
+		{len(u.ImpersonateUserExtra) > 0, "user.as-user-extra", impersonates},
+		{noCertificate != noKey, "user.client-certificate-data", halfPair},
+		{len(u.ClientKeyData) > maxPrivateKey, "user.client-key-data", longKey},
+		{u.Token == "" && noCertificate, "user.token", noLogin},
+		{!printable(u.Token), "user.token", unprintable},
+	}
 }
 
 func goodServer(text string) bool {
@@ -258,4 +216,23 @@ func readCertificates(data []byte) (*x509.CertPool, error) {
 		}
 		roots.AddCert(certificate)
 	}
+}
+
+// Config is the way to the API server of a kubeconfig that a Secret has. It has nothing but what the manager itself would use: no
+// file of this computer, and no program. An error is a *RefusedError that names the Secret.
+func Config(kubeconfig []byte, secret string) (*rest.Config, error) {
+	if _, err := vet(kubeconfig, secret); err != nil {
+		return nil, err
+	}
+	user, cluster, err := current(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: cluster.Server, BearerToken: user.Token,
+		TLSClientConfig: rest.TLSClientConfig{
+			ServerName: cluster.TLSServerName, CAData: cluster.CertificateAuthorityData,
+			CertData: user.ClientCertificateData, KeyData: user.ClientKeyData,
+		},
+	}, nil
 }

@@ -76,7 +76,7 @@ func TestAccepted(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := vet([]byte(c.kubeconfig))
+			got, err := vet([]byte(c.kubeconfig), "any")
 			expect.OK(t, err)
 			if got.server != c.server || got.token != "t" || got.tls.ServerName != c.name {
 				t.Errorf("%s: got server %q, name %q", c.reason, got.server, got.tls.ServerName)
@@ -134,7 +134,7 @@ func TestEntries(t *testing.T) {
 	expect.Same(t, fmt.Sprint(maxMarks, " entries are too many"), false, err == nil || strings.Contains(err.Error(), "too many"))
 }
 
-// What a server says of a refusal reaches conditions.
+// What a server says of a refusal reaches conditions, whole or not at all.
 func TestRefusal(t *testing.T) {
 	const (
 		said = `{"kind":"Status","status":"Success","code":404,"reason":"NotFound","message":"a\nb\u0007",` +
@@ -145,6 +145,9 @@ func TestRefusal(t *testing.T) {
 		said:                kept,
 		`{"kind":"Secret"}`: "",
 		`<html>`:            "",
+		``:                  "",
+		`{"kind":"Status","code":"403","message":"a"}`: "",
+		`{"kind":"Status","message":"a"`:               "",
 	} {
 		expect.Same(t, body, want, string(refusal([]byte(body))))
 	}

@@ -27,21 +27,18 @@ type reading[T any] struct {
 func (r *reading[T]) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var zero T
-	r.keep(zero)
+	r.keep(*new(T))
 	r.err, r.read = nil, time.Time{}
 }
 
 // keep keeps what was found, or nothing if there is no room for it.
 func (r *reading[T]) keep(found T) (fits bool) {
 	size := tenants.SizeOf(found)
-	if fits = r.swap == nil || r.swap(r.size, size); fits {
-		r.found, r.size = found, size
-		return true
+	if fits = r.swap == nil || r.swap(r.size, size); !fits {
+		found, size = *new(T), 0
 	}
-	var zero T
-	r.found, r.size = zero, 0
-	return false
+	r.found, r.size = found, size
+	return fits
 }
 
 // expire drops what serves no more.
@@ -49,8 +46,7 @@ func (r *reading[T]) expire(serves time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.read) >= serves {
-		var zero T
-		r.keep(zero)
+		r.keep(*new(T))
 	}
 }
 

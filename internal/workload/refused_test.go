@@ -78,16 +78,16 @@ func TestRefusedFields(t *testing.T) {
 	} {
 		c := expect.Got(clientcmd.Load([]byte(text("https://a", aCA(t)))))(t)
 		change(c)
-		_, err := vet(expect.Got(clientcmd.Write(*c))(t))
+		_, err := vet(expect.Got(clientcmd.Write(*c))(t), "any")
 		expect.Says(t, "refusal", err, says)
 	}
 	c := expect.Got(clientcmd.Load([]byte(text("https://a", aCA(t)))))(t)
 	c.AuthInfos["u"].Token, c.AuthInfos["u"].ClientCertificateData, c.AuthInfos["u"].ClientKeyData = "", certificate, key
-	got, err := vet(expect.Got(clientcmd.Write(*c))(t))
+	got, err := vet(expect.Got(clientcmd.Write(*c))(t), "any")
 	expect.OK(t, err)
 	expect.Same(t, "certificates", 1, len(got.tls.Certificates))
 	for text, says := range map[string]string{"": "is empty", "a: *b": "has the character *", "{": "is not a kubeconfig in YAML"} {
-		_, err := vet([]byte(text))
+		_, err := vet([]byte(text), "any")
 		expect.Says(t, "text "+text, err, says)
 	}
 }

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -120,25 +118,6 @@ func TestAnswers(t *testing.T) {
 
 // long is JSON with so many bytes.
 func long(bytes int) string { return `"` + strings.Repeat("x", bytes-2) + `"` }
-
-// A refusal is taken whole or not at all.
-func TestRefusalInOurWords(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"kind":"Status","reason":"Forbidden","message":"a\nb"}`: "Forbidden a b",
-		`{"kind":"Status","code":"403","message":"a"}`:            "",
-		`{"kind":"Node","message":"a"}`:                           "",
-		`{"kind":"Status","message":"a"`:                          "",
-		"":                                                        "",
-	} {
-		var told metav1.Status
-		kept := refusal([]byte(body))
-		if kept != nil {
-			expect.OK(t, json.Unmarshal(kept, &told))
-		}
-		expect.Same(t, body, want, strings.TrimSpace(string(told.Reason)+" "+told.Message))
-		expect.Same(t, body+": taken", want != "", kept != nil)
-	}
-}
 
 // TestObjectOfAGuest: what a guest has made too large ends the call for it, and no other call waits for that. All else that goes
 // wrong with such a call is as with any other.

@@ -18,7 +18,7 @@ type account struct {
 	id      principal
 	cloud   cloud.Cloud
 	stop    context.CancelFunc
-	opener  string // the namespace of the first Secret
+	opener  cloud.Key // the first Secret
 	holders map[secretOf]hold
 	outage  outageLog
 
@@ -91,7 +91,7 @@ const (
 // run keeps the account's Watch running until ctx ends, and then closes the account. It only logs errors: each machine notices
 // by itself when its account does not work. While the account is broken, logOutages has logged that.
 func (r *Register) run(ctx context.Context, a *account) {
-	log := logr.FromContextOrDiscard(ctx).WithValues("secret", a.name(r))
+	log := logr.FromContextOrDiscard(ctx).WithValues("secret", a.opener.String())
 	changed := func(keys ...cloud.Key) { r.Changed(a.served(keys)...) }
 	defer func() {
 		if err := guard(func() error { return a.cloud.Close(context.WithoutCancel(ctx)) }); err != nil {
@@ -128,13 +128,6 @@ func rest(due, ran time.Duration) (pause, next time.Duration) {
 	return due, min(2*due, lastPause)
 }
 
-// name is the Secret that stands for the account in logs and metrics.
-func (a *account) name(r *Register) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return a.first().secret.String()
-}
-
 // guard turns a panic into an error: what a server answers must not end the process.
 func guard(call func() error) (err error) {
 	defer func() {
@@ -144,3 +137,51 @@ func guard(call func() error) (err error) {
 	}()
 	return call()
 }
+
+const (
+	// healthEvery is how often we look whether accounts are broken.
+	healthEvery = time.Second
+
+	// quiet is the least time between two log lines about a broken account: a server can break and come back at any pace.
+	quiet = time.Minute
+)
+
+// outageLog is what the log has of an account's outages.
+type outageLog struct {
+	broken bool
+	next   time.Time // when the next outage may be logged
+}
+
+// isNew reports whether the state of the account is to be logged.
+func (t *outageLog) isNew(broken bool, now time.Time) bool {
+	if broken == t.broken || broken && now.Before(t.next) {
+		return false
+	}
+	if t.broken = broken; broken {
+		t.next = now.Add(quiet)
+	}
+	return true
+}
+
+// logOutages writes a line when an account breaks and one when it is back, for all of its machines.
+func (r *Register) logOutages(ctx context.Context) {
+	log := logr.FromContextOrDiscard(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.open {
+		if h := a.cloud.Health(); a.outage.isNew(h.Broken, r.now()) {
+			logOutage(log.WithValues("secret", a.first().secret.String(), "server", cloud.Clean(h.Server, maxServer)), h)
+		}
+	}
+}
+
+func logOutage(log logr.Logger, h cloud.Health) {
+	if h.Broken {
+		log.Info("The cloud of the account does not answer, or rejects its login; calls fail until it answers", "error", h.Cause)
+		return
+	}
+	log.Info("The cloud of the account answers again")
+}
+
+// maxServer is longer than the name of a host and its port.
+const maxServer = 260

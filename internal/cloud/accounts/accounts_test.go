@@ -48,7 +48,7 @@ func newStage(t *testing.T) *stage {
 	}
 	t.Cleanup(s.end)
 	wait.Eventually(t, "the register to start", func(context.Context) error {
-		_, err := s.Get(fake.Provider{World: s.world}, key("warm", "up"), password("secret"))
+		_, err := s.Get(fake.Provider{World: s.world}, key("warm", "up"), password("secret"), false)
 		s.Gone(fake.Provider{}, key("warm", "up"))
 		return err
 	})
@@ -58,7 +58,7 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) get(namespace, secret, p string) cloud.Cloud {
 	s.t.Helper()
-	return expect.Got(s.Get(fake.Provider{World: s.world}, key(namespace, secret), password(p)))(s.t)
+	return expect.Got(s.Get(fake.Provider{World: s.world}, key(namespace, secret), password(p), false))(s.t)
 }
 
 func (s *stage) gone(namespace, secret string) { s.Gone(fake.Provider{}, key(namespace, secret)) }
@@ -82,7 +82,7 @@ func key(namespace, name string) cloud.Key { return cloud.Key{Namespace: namespa
 func password(p string) map[string][]byte { return map[string][]byte{"clientSecret": []byte(p)} }
 
 func TestBeforeStart(t *testing.T) {
-	if c, err := new(Register).Get(fake.Provider{World: &fake.World{}}, cloud.Key{}, password("secret")); err == nil {
+	if c, err := new(Register).Get(fake.Provider{World: &fake.World{}}, cloud.Key{}, password("secret"), false); err == nil {
 		t.Errorf("Get = %v before Start, want an error", c)
 	}
 }
@@ -95,7 +95,7 @@ func TestShared(t *testing.T) {
 	first := s.get("a", "secret", "secret")
 	labelled := password("secret")
 	labelled["note"] = []byte("of the platform team")
-	same, err := s.Get(fake.Provider{World: s.world}, key("b", "other"), labelled)
+	same, err := s.Get(fake.Provider{World: s.world}, key("b", "other"), labelled, false)
 	if err != nil || same != first || s.get("a", "third", "secret") != first {
 		t.Errorf("equal credentials have other accounts (%v)", err)
 	}
@@ -111,7 +111,7 @@ func TestShared(t *testing.T) {
 	}
 	s.gone("b", "other")
 	s.haveSessions(0)
-	if _, err := s.Get(fake.Provider{World: s.world}, key("a", "third"), map[string][]byte{}); err == nil {
+	if _, err := s.Get(fake.Provider{World: s.world}, key("a", "third"), map[string][]byte{}, false); err == nil {
 		t.Error("Get with no credentials is no error")
 	}
 	expect.Same(t, "accounts after the last Secret has changed", 1, s.accounts()) // that of the wrong password
@@ -144,7 +144,7 @@ func TestLimit(t *testing.T) {
 	shared := s.get("other", "vcenter", "secret")
 	for range 3 { // it stays the same ones
 		for i := range 2 * defaultLimit {
-			_, err := s.Get(fake.Provider{World: s.world}, key("greedy", fmt.Sprint(i)), password(fmt.Sprint(i)))
+			_, err := s.Get(fake.Provider{World: s.world}, key("greedy", fmt.Sprint(i)), password(fmt.Sprint(i)), false)
 			if i < defaultLimit {
 				expect.OK(t, err)
 				continue
@@ -164,14 +164,14 @@ func TestLimit(t *testing.T) {
 	for i := range defaultLimit {
 		s.get("helper", fmt.Sprint(i), fmt.Sprint(i))
 	}
-	_, err := s.Get(fake.Provider{World: s.world}, key("greedy", "more"), password("more"))
+	_, err := s.Get(fake.Provider{World: s.world}, key("greedy", "more"), password("more"), false)
 	cloudtest.WantError(t, err, cloud.Exhausted, infrav1.TooManyAccountsReason)
 	s.gone("greedy", "0")
 	s.get("greedy", "more", "more")
 
 	s.Limits = expect.Got(tenants.Parse([]string{"greedy:accounts=17"}))(t)
 	s.get("greedy", "lifted", "lifted")
-	_, err = s.Get(fake.Provider{World: s.world}, key("greedy", "beyond"), password("beyond"))
+	_, err = s.Get(fake.Provider{World: s.world}, key("greedy", "beyond"), password("beyond"), false)
 	expect.Says(t, "one too many", err, "already use 17 cloud accounts")
 }
 
@@ -196,7 +196,7 @@ func TestPassedOn(t *testing.T) {
 			return s.closing, len(s.closing) == 0
 		})
 	}
-	_, err := s.Get(fake.Provider{World: s.world}, key("heir", "more"), password("more"))
+	_, err := s.Get(fake.Provider{World: s.world}, key("heir", "more"), password("more"), false)
 	cloudtest.WantError(t, err, cloud.Exhausted, infrav1.TooManyAccountsReason)
 }
 
@@ -227,7 +227,7 @@ func TestRotation(t *testing.T) {
 	end := make(chan struct{})
 	p := slowProvider{fake.Provider{World: s.world}, end}
 	for i := range 10 * defaultLimit {
-		_, err := s.Get(p, key("a", "secret"), password(fmt.Sprint(i)))
+		_, err := s.Get(p, key("a", "secret"), password(fmt.Sprint(i)), false)
 		if i < 2*defaultLimit {
 			expect.OK(t, err)
 			continue
@@ -237,7 +237,7 @@ func TestRotation(t *testing.T) {
 	s.get("b", "secret", "secret")
 	close(end)
 	wait.Eventually(t, "the accounts to be closed", func(context.Context) error {
-		_, err := s.Get(p, key("a", "secret"), password("secret"))
+		_, err := s.Get(p, key("a", "secret"), password("secret"), false)
 		return err
 	})
 }
@@ -287,7 +287,7 @@ func TestPanic(t *testing.T) {
 		times.Add(1)
 		panic("an answer")
 	}}
-	expect.Got(s.Get(p, key("bad", "secret"), password("bad")))(t)
+	expect.Got(s.Get(p, key("bad", "secret"), password("bad"), false))(t)
 	s.get("good", "secret", "secret")
 	s.haveSessions(1)
 	s.world.Put(fake.VM{Name: "vm", Owner: key("good", "m")})
@@ -309,7 +309,6 @@ func TestEnd(t *testing.T) {
 	s.haveSessions(1)
 	s.end()
 	expect.Same(t, "sessions", 0, s.world.Sessions())
-	if c, err := s.Get(fake.Provider{World: s.world}, key("a", "secret"), password("secret")); err == nil {
-		t.Errorf("Get = %v after the end, want an error", c)
-	}
+	_, err := s.Get(fake.Provider{World: s.world}, key("a", "secret"), password("secret"), false)
+	cloudtest.WantError(t, err, cloud.Transient, "")
 }

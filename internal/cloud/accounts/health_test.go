@@ -66,7 +66,8 @@ func TestTold(t *testing.T) {
 	a := &ailing{health: cloud.Health{Server: "vcenter.example.org\x1b", Cause: errors.New("no route")}}
 	world := &fake.World{}
 	for i := range 3 { // Secrets of the same account
-		expect.Got(r.Get(ailingProvider{fake.Provider{World: world}, a}, key("ns", fmt.Sprint("vcenter", i)), password("secret")))(t)
+		p := ailingProvider{fake.Provider{World: world}, a}
+		expect.Got(r.Get(p, key("ns", fmt.Sprint("vcenter", i)), password("secret"), false))(t)
 	}
 	look(0, "while it is well")
 	a.breaks(true)

@@ -52,7 +52,7 @@ func TestMarked(t *testing.T) {
 
 	hostile := password("secret")
 	hostile["server"] = []byte("hostile")
-	expect.Got(s.Get(fake.Provider{World: s.world}, key("d", "secret"), hostile))(t)
+	expect.Got(s.Get(fake.Provider{World: s.world}, key("d", "secret"), hostile, false))(t)
 	s.wantMarked("a server of d's to tell nothing about a", 0,
 		"a/of-a first a/secret", "b/of-b first b/secret", "d/of-d hostile d/secret")
 

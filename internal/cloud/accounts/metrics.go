@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // An account is named by the Secret, NAMESPACE/NAME, that has used it for the longest time, as in the logs. A namespace
@@ -32,32 +30,17 @@ func (r *Register) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect is part of prometheus.Collector. It asks no cloud.
 func (r *Register) Collect(out chan<- prometheus.Metric) {
-	open := r.shown()
-	gauge(out, openDesc, float64(len(open)))
-	for _, a := range open {
-		h := a.cloud.Health()
-		gauge(out, sessionsDesc, float64(h.Sessions), a.labels...)
-		gauge(out, syncedDesc, truth(h.Synced), a.labels...)
-		gauge(out, brokenDesc, truth(h.Broken), a.labels...)
-		gauge(out, heardDesc, timestamp(h.Heard), a.labels...)
-	}
-}
-
-// shown is an account with the values of its labels.
-type shown struct {
-	cloud  cloud.Cloud
-	labels []string
-}
-
-func (r *Register) shown() []shown {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var accounts []shown
+	gauge(out, openDesc, float64(len(r.open)))
 	for _, a := range r.open {
-		first := a.first()
-		accounts = append(accounts, shown{a.cloud, []string{first.kind, first.secret.String()}})
+		h, first := a.cloud.Health(), a.first()
+		labels := []string{first.kind, first.secret.String()}
+		gauge(out, sessionsDesc, float64(h.Sessions), labels...)
+		gauge(out, syncedDesc, truth(h.Synced), labels...)
+		gauge(out, brokenDesc, truth(h.Broken), labels...)
+		gauge(out, heardDesc, timestamp(h.Heard), labels...)
 	}
-	return accounts
 }
 
 func gauge(out chan<- prometheus.Metric, d *prometheus.Desc, value float64, labels ...string) {

@@ -49,8 +49,8 @@ func TestMetrics(t *testing.T) {
 	s := newStage(t)
 	health := &cloud.Health{}
 	p := well{fake.Provider{World: s.world}, health}
-	expect.Got(s.Get(p, key("b", "first"), password("secret")))(t)
-	expect.Got(s.Get(p, key("a", "second"), password("secret")))(t) // shares it
+	expect.Got(s.Get(p, key("b", "first"), password("secret"), false))(t)
+	expect.Got(s.Get(p, key("a", "second"), password("secret"), false))(t) // shares it
 	scraped(t, s.Register, scrape.Samples{
 		"capwin_cloud_accounts": 1,
 		`capwin_cloud_account_broken{account="b/first",cloud="azure"}`:                  0,

@@ -27,7 +27,7 @@ func (p movedProvider) Connect(namespace string, credentials map[string][]byte) 
 func TestOtherServer(t *testing.T) {
 	s := newStage(t)
 	get := func(secret string) cloud.Cloud {
-		c, err := s.Get(movedProvider{fake.Provider{World: s.world}}, key("a", secret), password("secret"))
+		c, err := s.Get(movedProvider{fake.Provider{World: s.world}}, key("a", secret), password("secret"), false)
 		if err != nil {
 			t.Fatal(err)
 		}

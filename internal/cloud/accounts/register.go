@@ -76,15 +76,13 @@ func (r *Register) Start(ctx context.Context) error {
 	r.ctx, r.salt = ctx, []byte(rand.Text())
 	r.closing = map[string]int{}
 	r.mu.Unlock()
-	sweep, look := time.NewTicker(sweepEvery), time.NewTicker(healthEvery)
-	defer sweep.Stop()
-	defer look.Stop()
+	sweep, look := time.Tick(sweepEvery), time.Tick(healthEvery)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-sweep.C:
+		case <-sweep:
 			r.Sweep()
-		case <-look.C:
+		case <-look:
 			r.logOutages(ctx)
 		}
 	}
@@ -95,17 +93,9 @@ func (r *Register) Start(ctx context.Context) error {
 	return nil
 }
 
-// Get returns the account of a Secret. It connects if this is the first Secret with these credentials.
-func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[string][]byte) (cloud.Cloud, error) {
-	return r.get(p, secret, credentials, false)
-}
-
-// GetForVM is Get for a machine that may have a VM, such as one that is being deleted: its namespace may have more for those.
-func (r *Register) GetForVM(p cloud.Provider, secret cloud.Key, credentials map[string][]byte) (cloud.Cloud, error) {
-	return r.get(p, secret, credentials, true)
-}
-
-func (r *Register) get(p cloud.Provider, secret cloud.Key, credentials map[string][]byte, forVM bool) (cloud.Cloud, error) {
+// Get returns the account of a Secret. It connects if this is the first Secret with these credentials. A namespace may have more
+// accounts for machines that may have a VM, such as those that are being deleted.
+func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[string][]byte, forVM bool) (cloud.Cloud, error) {
 	text, err := p.Principal(credentials) // takes its time if the Secret is large
 	digest := sha256.Sum256([]byte(text))
 	r.mu.Lock()
@@ -127,7 +117,7 @@ func (r *Register) get(p cloud.Provider, secret cloud.Key, credentials map[strin
 		if err = r.room(secret.Namespace, forVM); err != nil {
 			return nil, err
 		}
-		if a, err = r.connect(p, id, secret.Namespace, credentials); err != nil {
+		if a, err = r.connect(p, id, secret, credentials); err != nil {
 			return nil, err
 		}
 	}
@@ -160,14 +150,14 @@ func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id princi
 	return id
 }
 
-// connect opens an account for a namespace that has room for it.
-func (r *Register) connect(p cloud.Provider, id principal, namespace string, credentials map[string][]byte) (*account, error) {
-	c, err := p.Connect(namespace, credentials)
+// connect opens an account for a Secret whose namespace has room for it.
+func (r *Register) connect(p cloud.Provider, id principal, secret cloud.Key, credentials map[string][]byte) (*account, error) {
+	c, err := p.Connect(secret.Namespace, credentials)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(r.ctx)
-	a := &account{id: id, cloud: c, stop: stop, opener: namespace, holders: map[secretOf]hold{}, namespaces: map[string]int{}}
+	a := &account{id: id, cloud: c, stop: stop, opener: secret, holders: map[secretOf]hold{}, namespaces: map[string]int{}}
 	if r.open == nil {
 		r.open, r.secrets = map[principal]*account{}, map[secretOf]*account{}
 	}
@@ -203,7 +193,7 @@ func (r *Register) release(holder secretOf) {
 	a.count(holder.secret.Namespace, -1)
 	if len(a.holders) == 0 {
 		delete(r.open, a.id)
-		r.closing[a.opener]++
+		r.closing[a.opener.Namespace]++
 		a.stop()
 	} else if heir := a.first(); r.countOf(heir.secret.Namespace) > r.Limits.Allowed(heir.secret.Namespace, tenants.Accounts) {
 		// An account that counts for another namespace from now on must have room there: else two namespaces pass accounts on, and
@@ -226,8 +216,9 @@ func (r *Register) leave(a *account) {
 func (r *Register) closed(a *account) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closing[a.opener]--; r.closing[a.opener] <= 0 {
-		delete(r.closing, a.opener)
+	namespace := a.opener.Namespace
+	if r.closing[namespace]--; r.closing[namespace] <= 0 {
+		delete(r.closing, namespace)
 	}
 }
 

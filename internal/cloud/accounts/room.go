@@ -22,16 +22,14 @@ func (r *Register) room(namespace string, forVM bool) error {
 // time. Each must have ended before there are too many of those that are being closed.
 func (r *Register) makeRoom(namespace string, limit int, forVM bool) error {
 	bound := r.Limits.Bound(namespace, tenants.Accounts, forVM)
-	oldest, idle := r.oldest(namespace)
-	demand := tenants.Demand{Kind: tenants.Accounts, Count: r.countOf(namespace), ForVM: forVM, Idle: idle}
-	switch r.Limits.Room(namespace, demand) {
-	case tenants.NoRoom:
-		return tooMany(namespace, bound, forVM)
-	case tenants.RoomByTurn:
+	if r.countOf(namespace) >= bound {
+		oldest, idle := r.oldest(namespace)
+		if !forVM || idle < tenants.Turn {
+			return tooMany(namespace, bound, forVM)
+		}
 		for holder := range oldest.holders {
 			r.release(holder)
 		}
-	case tenants.FreeRoom:
 	}
 	if r.countOf(namespace)+r.closing[namespace] >= bound+limit {
 		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,

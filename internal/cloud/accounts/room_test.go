@@ -16,7 +16,7 @@ import (
 
 // forVM asks for an account of its own, for a machine that may have a VM.
 func (s *stage) forVM(n int) (cloud.Cloud, error) {
-	return s.GetForVM(fake.Provider{World: s.world}, key("full", fmt.Sprint(n)), password(fmt.Sprint(n)))
+	return s.Get(fake.Provider{World: s.world}, key("full", fmt.Sprint(n)), password(fmt.Sprint(n)), true)
 }
 
 func (s *stage) isOpen(n int) bool {
@@ -38,7 +38,7 @@ func TestRoomForVMs(t *testing.T) {
 		s.pass(time.Second)
 	}
 	expect.Same(t, "accounts", 2*defaultLimit, s.accounts())
-	_, err := s.Get(fake.Provider{World: s.world}, key("full", "one"), password("one"))
+	_, err := s.Get(fake.Provider{World: s.world}, key("full", "one"), password("one"), false)
 	cloudtest.WantError(t, err, cloud.Exhausted, infrav1.TooManyAccountsReason)
 	for i := range defaultLimit {
 		s.get("full", fmt.Sprint("new", i), fmt.Sprint("new", i)) // in use all the time
@@ -116,7 +116,7 @@ func TestNoticesOfAccounts(t *testing.T) {
 	s.Notices = &tenants.Notices{Publish: func(n tenants.Notice) { counts = append(counts, n.Count) }}
 	hungry := func() {
 		for i := range 2 * defaultLimit {
-			_, _ = s.Get(fake.Provider{World: s.world}, key("greedy", fmt.Sprint(i)), password(fmt.Sprint(i)))
+			_, _ = s.Get(fake.Provider{World: s.world}, key("greedy", fmt.Sprint(i)), password(fmt.Sprint(i)), false)
 		}
 	}
 	hungry()

@@ -28,7 +28,7 @@ func TestStart(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- r.Start(ctx) }()
 		synctest.Wait()
-		expect.Got(r.Get(ailingProvider{fake.Provider{World: world}, a}, key("ns", "vcenter"), password("secret")))(t)
+		expect.Got(r.Get(ailingProvider{fake.Provider{World: world}, a}, key("ns", "vcenter"), password("secret"), false))(t)
 		pass := func(d time.Duration) {
 			<-time.After(d)
 			synctest.Wait()
@@ -88,7 +88,7 @@ func TestWatchAgain(t *testing.T) {
 		go func() { ended <- r.Start(ctx) }()
 		synctest.Wait()
 		p := endingProvider{ailingProvider{fake.Provider{World: &fake.World{}}, e.ailing}, e}
-		expect.Got(r.Get(p, key("ns", "vcenter"), password("secret")))(t)
+		expect.Got(r.Get(p, key("ns", "vcenter"), password("secret"), false))(t)
 		for _, step := range []struct {
 			after        time.Duration
 			broken       bool

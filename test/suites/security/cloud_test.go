@@ -58,7 +58,7 @@ func newBystander(t *testing.T) *bystander {
 		expect.Fine(t, <-ended)
 	})
 	wait.Eventually(t, "the register to start", func(context.Context) error {
-		_, err := b.Get(vsphere.Provider{}, honestSecret, b.honest.Credentials())
+		_, err := b.Get(vsphere.Provider{}, honestSecret, b.honest.Credentials(), false)
 		return err
 	})
 	return b
@@ -73,13 +73,13 @@ var (
 func (b *bystander) account(t *testing.T, secret cloud.Key, credentials map[string][]byte) cloud.Cloud {
 	t.Helper()
 	t.Cleanup(func() { b.Gone(vsphere.Provider{}, secret) })
-	return expect.Got(b.Get(vsphere.Provider{}, secret, credentials))(t)
+	return expect.Got(b.Get(vsphere.Provider{}, secret, credentials, false))(t)
 }
 
 // unharmed makes and removes a machine of the honest namespace.
 func (b *bystander) unharmed(t *testing.T, name string) {
 	t.Helper()
-	c := expect.Got(b.Get(vsphere.Provider{}, honestSecret, b.honest.Credentials()))(t)
+	c := expect.Got(b.Get(vsphere.Provider{}, honestSecret, b.honest.Credentials(), false))(t)
 	m := machineIn("honest", name)
 	wait.Until(t, "the machine of another namespace to run", func() (any, bool) {
 		vm, err := c.Ensure(t.Context(), m)

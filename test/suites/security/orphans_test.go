@@ -56,7 +56,7 @@ func (b *bystander) orphansOf(t *testing.T, vms int, secret cloud.Key, mark func
 			vcenter.Extra("capwin.providerID", "vsphere://"+id) + vcenter.Extra("capwin.cluster", cluster)
 	}))
 	t.Cleanup(door.Close)
-	c := expect.Got(b.Get(vsphere.Provider{}, secret, door.Credentials()))(t)
+	c := expect.Got(b.Get(vsphere.Provider{}, secret, door.Credentials(), false))(t)
 	wait.Until(t, "the VMs to be seen", func() (any, bool) {
 		marked, known := c.Marked()
 		return len(marked), known && len(marked) == vms

@@ -50,7 +50,8 @@ func passOn(t *testing.T) string {
 	}()
 	p, most := fake.Provider{World: &fake.World{}}, tenants.Limits(nil).Allowed("any", tenants.Accounts)
 	get := func(namespace, name string) error {
-		return expect.ErrorOf(r.Get(p, cloud.Key{Namespace: namespace, Name: name}, map[string][]byte{"clientSecret": []byte(name)}))
+		secret := cloud.Key{Namespace: namespace, Name: name}
+		return expect.ErrorOf(r.Get(p, secret, map[string][]byte{"clientSecret": []byte(name)}, false))
 	}
 	open := func(namespace, name string) {
 		wait.Eventually(t, "an account to be opened", func(context.Context) error { return get(namespace, name) })

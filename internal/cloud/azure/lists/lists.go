@@ -68,7 +68,7 @@ type User struct {
 
 // HasRoom reports whether the user's namespace may have one more of a kind than it has.
 func (u User) HasRoom(kind tenants.Kind, count int, forVM bool) bool {
-	return u.Limits.Room(u.Namespace, tenants.Demand{Kind: kind, Count: count, ForVM: forVM}) == tenants.FreeRoom
+	return count < u.Limits.Bound(u.Namespace, kind, forVM)
 }
 
 // Enter is the scope of a machine's group, which its namespace adds if it may have one more. Machines that may have a VM, or are
