@@ -11,6 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/fake"
 )
 
@@ -65,6 +66,7 @@ func TestRoomForVMs(t *testing.T) {
 			if had[i] >= 2 {
 				continue
 			}
+			s.awaitClosed()
 			if _, err := s.forVM(i); err == nil {
 				had[i]++
 			}
@@ -75,6 +77,16 @@ func TestRoomForVMs(t *testing.T) {
 	}
 	expect.Same(t, "accounts", 2*defaultLimit, s.accounts())
 	expect.Same(t, "users of an account that another namespace uses, too", 2, s.users("neighbour", "its"))
+}
+
+// awaitClosed waits for the ends of sessions: too many at a time would keep an account from being opened.
+func (s *stage) awaitClosed() {
+	s.t.Helper()
+	wait.Until(s.t, "the end of the sessions that are being closed", func() (any, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.closing), len(s.closing) == 0
+	})
 }
 
 func (s *stage) users(namespace, secret string) int {
