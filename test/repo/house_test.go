@@ -128,7 +128,8 @@ type goPackage struct {
 // exported are the packages of a folder, and the files with the types of all that they import.
 func exported(t *testing.T, module, folder string) (packages []goPackage, exports map[string]string) {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=Dir,ImportPath,Export,GoFiles", "./"+folder+"/...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=Dir,ImportPath,Export,GoFiles",
+		"./"+folder+"/...")
 	list.Dir = module
 	exports = map[string]string{}
 	top := filepath.Join(module, filepath.FromSlash(folder))
