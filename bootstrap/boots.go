@@ -35,10 +35,8 @@ func handOver(parts []step.Part) step.Part {
 		return p
 	}
 	p.Add(step.PhasePostJoin,
-		&plan.Run{
-			Common: plan.Common{Name: "kubelet-starts-last", Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 60, Attempts: 3},
-			Argv:   plan.Texts("sc.exe", "config", "kubelet", "start=", string(plan.StartDemand)),
-		},
+		step.Tool("kubelet-starts-last", step.ReasonKubeletServiceFailed, "sc.exe", "config", "kubelet", "start=",
+			string(plan.StartDemand)),
 		// If the machine restarts between these two steps, nothing else starts the kubelet.
 		kubeletState("kubelet-goes-on", plan.ServiceRunning),
 	)
@@ -46,8 +44,5 @@ func handOver(parts []step.Part) step.Part {
 }
 
 func kubeletState(name, state string) *plan.ServiceState {
-	return &plan.ServiceState{
-		Common:  plan.Common{Name: name, Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 120, Attempts: 3},
-		Service: "kubelet", State: state,
-	}
+	return step.ServiceState(name, step.ReasonKubeletServiceFailed, "kubelet", state)
 }

@@ -67,9 +67,8 @@ type cluster struct {
 // readCluster reads the user's kubeconfig if the spec names one, else the Cluster and its CA.
 func readCluster(in Input) (cluster, error) {
 	var c cluster
-	ref := in.Config.Spec.Discovery.KubeconfigFrom.Secret
-	if ref.Name != "" {
-		data, err := step.Contents(in.Sources).Key(discoveryField, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
+	if sources := discoverySource(in.Config.Spec); len(sources) > 0 {
+		data, err := step.Contents(in.Sources).Key(discoveryField, sources[0])
 		if err != nil {
 			return c, err
 		}

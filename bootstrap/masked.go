@@ -28,9 +28,8 @@ func Masked(in Input) Input {
 	for _, source := range certificatesIn(spec) {
 		sources[source.String()] = step.OnlyCertificates(in.Sources[source.String()])
 	}
-	if ref := spec.Discovery.KubeconfigFrom.Secret; ref.Name != "" {
-		source := step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key}.String()
-		sources[source] = maskedDiscovery(in.Sources[source])
+	for _, source := range discoverySource(spec) {
+		sources[source.String()] = maskedDiscovery(in.Sources[source.String()])
 	}
 	in.Token, in.ClusterCA, in.Sources = MaskedToken, step.OnlyCertificates(in.ClusterCA), sources
 	return in
@@ -56,17 +55,18 @@ func Placeholders(spec bootstrapv1.WindowsBootstrapConfigSpec, certificate []byt
 	for _, source := range certificatesIn(spec) {
 		contents[source.String()] = certificate
 	}
-	ref := spec.Discovery.KubeconfigFrom.Secret
-	if ref.Name == "" {
-		return contents, nil
+	for _, source := range discoverySource(spec) {
+		ca, err := readAuthority(discoveryField, certificate)
+		if err != nil {
+			return nil, err
+		}
+		text, err := cluster{endpoint: PlaceholderEndpoint, authority: ca}.discoveryText()
+		if err != nil {
+			return nil, err
+		}
+		contents[source.String()] = []byte(text)
 	}
-	ca, err := readAuthority(discoveryField, certificate)
-	if err != nil {
-		return nil, err
-	}
-	text, err := cluster{endpoint: PlaceholderEndpoint, authority: ca}.discoveryText()
-	contents[step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key}.String()] = []byte(text)
-	return contents, err
+	return contents, nil
 }
 
 // PlaceholderEndpoint is that of no cluster: by RFC 2606 there is no such host.

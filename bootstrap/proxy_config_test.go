@@ -78,7 +78,7 @@ func TestProxyConfiguration(t *testing.T) {
 // readProxy reads strictly, and wants each field to be there once.
 func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
 	t.Helper()
-	text := expect.Got(file.Text.Resolve(map[string]string{"podPrefix": "10.244.3", "sourceVIP": "10.244.9.77"}))(t)
+	text := strings.NewReplacer("<podPrefix>", "10.244.3", "<sourceVIP>", "10.244.9.77").Replace(file.Text.String())
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	var got proxyConfiguration

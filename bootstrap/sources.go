@@ -20,48 +20,51 @@ func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 
 // uses are the same, each as often as the spec refers to it.
 func uses(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
-	var sources []step.Source
-	if ref := spec.Discovery.KubeconfigFrom.Secret; ref.Name != "" {
-		sources = append(sources, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
-	}
-	for _, file := range spec.Custom.Files {
-		sources = append(sources, step.SourcesOf(file.ContentFrom)...)
-	}
-	for _, script := range slices.Concat(spec.Custom.PreJoin, spec.Custom.PostJoin) {
-		sources = append(sources, step.SourcesOf(script.ContentFrom)...)
-	}
-	for _, certificate := range spec.Windows.TrustedCertificates {
-		sources = append(sources, step.SourcesOf(certificate.ContentFrom)...)
+	sources := append(discoverySource(spec), credentialsIn(spec)...)
+	for _, content := range contentsOf(spec) {
+		sources = append(sources, step.SourcesOf(content.source)...)
 	}
 	for _, registry := range spec.Containerd.Registries {
 		sources = append(sources, step.SourcesOf(registry.CAFrom)...)
-		sources = append(sources, step.CredentialSources(registry.CredentialsRef.Name)...)
-	}
-	for _, ref := range []bootstrapv1.SecretReference{spec.Windows.Domain.CredentialsRef, spec.Windows.Proxy.CredentialsRef} {
-		sources = append(sources, step.CredentialSources(ref.Name)...)
-	}
-	for _, dropIn := range spec.Containerd.DropIns {
-		sources = append(sources, step.SourcesOf(dropIn.ContentFrom)...)
 	}
 	return sources
 }
 
-// inline are the contents that stand in the spec itself.
-func inline(spec bootstrapv1.WindowsBootstrapConfigSpec) []string {
-	var contents []string
-	for _, file := range spec.Custom.Files {
-		contents = append(contents, file.Content)
+// discoverySource is that of the kubeconfig by which kubeadm finds the cluster, if there is one.
+func discoverySource(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
+	ref := spec.Discovery.KubeconfigFrom.Secret
+	if ref.Name == "" {
+		return nil
 	}
-	for _, script := range slices.Concat(spec.Custom.PreJoin, spec.Custom.PostJoin) {
-		contents = append(contents, script.Content)
+	return []step.Source{{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key}}
+}
+
+// content is what the user wrote to a field of the spec itself, or to a source.
+type content struct {
+	field, text string
+	source      bootstrapv1.ContentSource
+}
+
+func contentsOf(spec bootstrapv1.WindowsBootstrapConfigSpec) (found []content) {
+	add := func(list string, index int, text string, source bootstrapv1.ContentSource) {
+		found = append(found, content{fmt.Sprintf("%s[%d]", list, index), text, source})
 	}
-	for _, certificate := range spec.Windows.TrustedCertificates {
-		contents = append(contents, certificate.Content)
+	for i, file := range spec.Custom.Files {
+		add("custom.files", i, file.Content, file.ContentFrom)
 	}
-	for _, dropIn := range spec.Containerd.DropIns {
-		contents = append(contents, dropIn.Content)
+	for i, script := range spec.Custom.PreJoin {
+		add("custom.preJoin", i, script.Content, script.ContentFrom)
 	}
-	return contents
+	for i, script := range spec.Custom.PostJoin {
+		add("custom.postJoin", i, script.Content, script.ContentFrom)
+	}
+	for i, certificate := range spec.Windows.TrustedCertificates {
+		add("windows.trustedCertificates", i, certificate.Content, certificate.ContentFrom)
+	}
+	for i, dropIn := range spec.Containerd.DropIns {
+		add("containerd.dropIns", i, dropIn.Content, dropIn.ContentFrom)
+	}
+	return found
 }
 
 // maxContentBytes is far more than any cloud carries, even of what compresses well, and little enough that many configs can be
@@ -72,8 +75,8 @@ const maxContentBytes = 1 << 20
 // length that it has in the plan. Contents may still be missing in the sources.
 func CheckSize(spec bootstrapv1.WindowsBootstrapConfigSpec, sources map[string][]byte) error {
 	left := maxContentBytes
-	for _, text := range inline(spec) {
-		left -= lengthInPlan([]byte(text))
+	for _, content := range contentsOf(spec) {
+		left -= lengthInPlan([]byte(content.text))
 	}
 	for _, source := range uses(spec) {
 		if left < 0 {
@@ -92,29 +95,14 @@ func CheckSize(spec bootstrapv1.WindowsBootstrapConfigSpec, sources map[string][
 // largest names what to look at first where contents are too large: ": the largest is custom.files[3] with 400000 bytes".
 func largest(spec bootstrapv1.WindowsBootstrapConfigSpec, sources map[string][]byte) string {
 	name, size := "", 0
-	look := func(field string, index int, content string, source bootstrapv1.ContentSource) {
-		length := len(content)
-		for _, source := range step.SourcesOf(source) {
+	for _, content := range contentsOf(spec) {
+		length := len(content.text)
+		for _, source := range step.SourcesOf(content.source) {
 			length = len(sources[source.String()])
 		}
 		if length > size {
-			name, size = fmt.Sprintf("%s[%d]", field, index), length
+			name, size = content.field, length
 		}
-	}
-	for i, file := range spec.Custom.Files {
-		look("custom.files", i, file.Content, file.ContentFrom)
-	}
-	for i, script := range spec.Custom.PreJoin {
-		look("custom.preJoin", i, script.Content, script.ContentFrom)
-	}
-	for i, script := range spec.Custom.PostJoin {
-		look("custom.postJoin", i, script.Content, script.ContentFrom)
-	}
-	for i, certificate := range spec.Windows.TrustedCertificates {
-		look("windows.trustedCertificates", i, certificate.Content, certificate.ContentFrom)
-	}
-	for i, dropIn := range spec.Containerd.DropIns {
-		look("containerd.dropIns", i, dropIn.Content, dropIn.ContentFrom)
 	}
 	if name == "" {
 		return ""

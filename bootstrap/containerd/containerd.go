@@ -156,14 +156,10 @@ func dropInFile(name, file string, data []byte) *plan.File {
 // restart stops the kubelet of the image first: Windows does not stop a service on which a running one depends. If
 // there is no kubelet, that is fine.
 func restart() []plan.Step {
-	common := plan.Common{Name: "kubelet-stopped", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3}
-	stop, restart := common, common
+	const reason = step.ReasonContainerRuntimeNotReady
+	stop := step.ServiceState("kubelet-stopped", reason, "kubelet", plan.ServiceStopped)
 	stop.Optional = true
-	restart.Name = "containerd-restarted"
-	return []plan.Step{
-		&plan.ServiceState{Common: stop, Service: "kubelet", State: plan.ServiceStopped},
-		&plan.ServiceState{Common: restart, Service: "containerd", State: plan.ServiceRestarted},
-	}
+	return []plan.Step{stop, step.ServiceState("containerd-restarted", reason, "containerd", plan.ServiceRestarted)}
 }
 
 // minorNeed is what kubelets from a minor version on need of containerd, and what later ones will.
@@ -236,27 +232,15 @@ func (c Containerd) VersionCheck() []plan.Step {
 // answers waits for containerd and sets what Windows does when it fails. Its arguments stay those of the image.
 func answers() []plan.Step {
 	return []plan.Step{
-		&plan.ServiceState{
-			Common: plan.Common{
-				Name: "containerd-running", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3,
-			},
-			Service: "containerd", State: plan.ServiceRunning,
-		},
+		step.ServiceState("containerd-running", step.ReasonContainerRuntimeNotReady, "containerd", plan.ServiceRunning),
 		&plan.WaitFor{
 			Common: plan.Common{Name: "containerd-answers", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
 			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
 			Say: plan.Text("containerd does not answer on its pipe"),
 		},
-		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900",
+		step.Tool("containerd-restarts", step.ReasonContainerdConfigFailed, "sc.exe", "failure", "containerd", "reset=", "900",
 			"actions=", "restart/10000/restart/30000/restart/60000"),
-		serviceTool("containerd-restarts-always", "failureflag", "containerd", "1"),
-	}
-}
-
-func serviceTool(name string, args ...string) plan.Step {
-	return &plan.Run{
-		Common: plan.Common{Name: name, Reason: step.ReasonContainerdConfigFailed, TimeoutSeconds: 60, Attempts: 3},
-		Argv:   plan.Texts(append([]string{"sc.exe"}, args...)...),
+		step.Tool("containerd-restarts-always", step.ReasonContainerdConfigFailed, "sc.exe", "failureflag", "containerd", "1"),
 	}
 }
 

@@ -50,66 +50,52 @@ const (
 	shutdownGraceCritical = 20 * time.Second
 )
 
-// unsupportedFields make a kubelet on Windows exit, or have no effect there.
-var unsupportedFields = map[string]string{
-	"defaultPodSysctls":    "a kubelet on Windows exits when it is set",
-	"singleProcessOOMKill": "a kubelet on Windows exits when it is set",
-	"userNamespaces":       "a kubelet on Windows exits when it is set",
-	"runOnce":              "a kubelet with runOnce exits",
+// unsupportedFields make a kubelet on Windows exit, or have no effect there, by the reason.
+var unsupportedFields = byName(map[string]string{
+	"a kubelet on Windows exits when it is set": "defaultPodSysctls singleProcessOOMKill userNamespaces",
+	"a kubelet with runOnce exits":              "runOnce",
+	"Windows has no sysctls":                    "allowedUnsafeSysctls protectKernelDefaults",
+	"there are no cgroups on Windows": "cgroupDriver cgroupRoot failCgroupV1 kernelMemcgNotification kubeReservedCgroup " +
+		"kubeletCgroups memoryReservationPolicy memoryThrottlingFactor qosReserved systemCgroups systemReservedCgroup",
+	"Windows limits cpu by job objects":                       "cpuCFSQuota cpuCFSQuotaPeriod",
+	"spec.windows.pageFile configures the page file":          "failSwapOn memorySwap",
+	"the CNI decides it":                                      "hairpinMode",
+	"log collectors expect C:\\var\\log\\pods":                "podLogsDir",
+	"the kubelet exits if the value does not fit its version": "showHiddenMetricsForVersion",
+	"there is no iptables on Windows":                         "iptablesDropBit iptablesMasqueradeBit makeIPTablesUtilChains",
+	"without it the kubelet reserves no disk space":           "localStorageCapacityIsolation",
+	"Windows has no such limit":                               "maxOpenFiles",
+	"Windows has no OOM killer":                               "oomScoreAdj",
+	"Windows does not limit the processes of a pod":           "podPidsLimit",
+	"a kubelet on Windows keeps no CPUs for the system":       "reservedSystemCPUs",
+	"Windows has no seccomp":                                  "seccompDefault",
+})
 
-	"allowedUnsafeSysctls":          "Windows has no sysctls",
-	"cgroupDriver":                  "there are no cgroups on Windows",
-	"cgroupRoot":                    "there are no cgroups on Windows",
-	"cpuCFSQuota":                   "Windows limits cpu by job objects",
-	"cpuCFSQuotaPeriod":             "Windows limits cpu by job objects",
-	"failCgroupV1":                  "there are no cgroups on Windows",
-	"failSwapOn":                    "spec.windows.pageFile configures the page file",
-	"hairpinMode":                   "the CNI decides it",
-	"podLogsDir":                    "log collectors expect C:\\var\\log\\pods",
-	"showHiddenMetricsForVersion":   "the kubelet exits if the value does not fit its version",
-	"iptablesDropBit":               "there is no iptables on Windows",
-	"iptablesMasqueradeBit":         "there is no iptables on Windows",
-	"kernelMemcgNotification":       "there are no cgroups on Windows",
-	"kubeReservedCgroup":            "there are no cgroups on Windows",
-	"kubeletCgroups":                "there are no cgroups on Windows",
-	"localStorageCapacityIsolation": "without it the kubelet reserves no disk space",
-	"makeIPTablesUtilChains":        "there is no iptables on Windows",
-	"maxOpenFiles":                  "Windows has no such limit",
-	"memoryReservationPolicy":       "there are no cgroups on Windows",
-	"memorySwap":                    "spec.windows.pageFile configures the page file",
-	"memoryThrottlingFactor":        "there are no cgroups on Windows",
-	"oomScoreAdj":                   "Windows has no OOM killer",
-	"podPidsLimit":                  "Windows does not limit the processes of a pod",
-	"protectKernelDefaults":         "Windows has no sysctls",
-	"qosReserved":                   "there are no cgroups on Windows",
-	"reservedSystemCPUs":            "a kubelet on Windows keeps no CPUs for the system",
-	"seccompDefault":                "Windows has no seccomp",
-	"systemCgroups":                 "there are no cgroups on Windows",
-	"systemReservedCgroup":          "there are no cgroups on Windows",
+// byName turns a table of texts, each with the names that it is about, into one by name.
+func byName(table map[string]string) map[string]string {
+	texts := map[string]string{}
+	for text, names := range table {
+		for name := range strings.FieldsSeq(names) {
+			texts[name] = text
+		}
+	}
+	return texts
 }
 
 // affinityGate lets a kubelet on Windows assign CPUs and memory by NUMA node.
 const affinityGate = "WindowsCPUAndMemoryAffinity"
 
-// neededGates are the gates without which a kubelet on Windows ignores a field or exits at it.
-var neededGates = map[string]string{
-	"cpuManagerPolicy":                       affinityGate,
-	"cpuManagerPolicyOptions":                affinityGate,
-	"cpuManagerReconcilePeriod":              affinityGate,
-	"memoryManagerPolicy":                    affinityGate,
-	"reservedMemory":                         affinityGate,
-	"topologyManagerPolicy":                  affinityGate,
-	"topologyManagerPolicyOptions":           affinityGate,
-	"topologyManagerScope":                   affinityGate,
-	"crashLoopBackOff":                       "KubeletCrashLoopBackOffMax",
-	"imageMaximumGCAge":                      "ImageMaximumGCAge",
-	"imagePullCredentialsVerificationPolicy": "KubeletEnsureSecretPulledImages",
-	"preloadedImagesVerificationAllowlist":   "KubeletEnsureSecretPulledImages",
-	"shutdownGracePeriod":                    shutdownGate,
-	"shutdownGracePeriodByPodPriority":       "GracefulNodeShutdownBasedOnPodPriority",
-	"shutdownGracePeriodCriticalPods":        shutdownGate,
-	"tracing":                                "KubeletTracing",
-}
+// neededGates are the gates without which a kubelet on Windows ignores a field or exits at it, with their fields.
+var neededGates = byName(map[string]string{
+	affinityGate: "cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod memoryManagerPolicy reservedMemory " +
+		"topologyManagerPolicy topologyManagerPolicyOptions topologyManagerScope",
+	"KubeletCrashLoopBackOffMax":             "crashLoopBackOff",
+	"ImageMaximumGCAge":                      "imageMaximumGCAge",
+	"KubeletEnsureSecretPulledImages":        "imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist",
+	shutdownGate:                             "shutdownGracePeriod shutdownGracePeriodCriticalPods",
+	"GracefulNodeShutdownBasedOnPodPriority": "shutdownGracePeriodByPodPriority",
+	"KubeletTracing":                         "tracing",
+})
 
 // readConfiguration reads the user's fields of a KubeletConfiguration. It is stricter than the kubelet, which only
 // logs an unknown field.

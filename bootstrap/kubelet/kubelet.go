@@ -80,22 +80,20 @@ func Read(in Input) (Kubelet, error) {
 		nodeName: in.NodeName, providerID: in.ProviderID, version: in.Version, minor: in.Minor, size: in.Size,
 		MaxPods: MaxPods(in.Spec), groupRisks: groupRisks(in.Machine),
 	}
-	merged, err := allLabels(in.Node.Labels, in.OwnLabels, in.Machine)
-	if err != nil {
-		return k, err
-	}
-	labels, err := readLabels(merged)
-	if err != nil {
-		return k, err
-	}
-	if k.Taints, err = readTaints(in.Node.Taints); err != nil {
+	var err error
+	var labels map[string]string
+	if labels, k.Taints, err = Registered(in.Node, in.OwnLabels, in.Machine); err != nil {
 		return k, err
 	}
 	if err := k.readService(in.Spec); err != nil {
 		return k, err
 	}
 	if len(labels) > 0 {
-		k.Flags = append(k.Flags, Flag{"node-labels", strings.Join(labels, ",")})
+		var pairs []string
+		for _, name := range step.SortedKeys(labels) {
+			pairs = append(pairs, name+"="+labels[name])
+		}
+		k.Flags = append(k.Flags, Flag{"node-labels", strings.Join(pairs, ",")})
 	}
 	if k.reservations, err = readReservations(in.Reservations); err != nil {
 		return k, err

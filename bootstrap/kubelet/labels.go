@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 
@@ -31,53 +30,34 @@ var (
 func Registered(
 	node bootstrapv1.NodeRegistration, ownLabels map[string]string, m *infrav1.WindowsMachine,
 ) (map[string]string, []corev1.Taint, error) {
-	merged, err := allLabels(node.Labels, ownLabels, m)
+	labels, err := allLabels(node.Labels, ownLabels, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := readLabels(merged); err != nil {
+	if err := checkLabels(labels); err != nil {
 		return nil, nil, err
-	}
-	labels := map[string]string{}
-	for name, value := range merged {
-		labels[name] = string(value)
 	}
 	taints, err := readTaints(node.Taints)
 	return labels, taints, err
 }
 
-// readLabels makes name=value, sorted. The API has the same rules; they are repeated because a kubelet does not start
-// with one bad label.
-func readLabels(labels map[string]bootstrapv1.LabelValue) ([]string, error) {
-	var pairs []string
+// checkLabels: the API has the same rules; they are repeated because a kubelet does not start with one bad label.
+func checkLabels(labels map[string]string) error {
 	for _, name := range step.SortedKeys(labels) {
-		value := string(labels[name])
+		value := labels[name]
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			return nil, step.Invalid(labelsField, "name %q is not valid: %s; use one such as example.com/pool", name, problems[0])
+			return step.Invalid(labelsField, "name %q is not valid: %s; use one such as example.com/pool", name, problems[0])
 		}
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-			return nil, step.Invalid(labelsField, "value %q of %s is not valid: %s", value, name, problems[0])
+			return step.Invalid(labelsField, "value %q of %s is not valid: %s", value, name, problems[0])
 		}
 		if reserved.MatchString(name) && !allowed.MatchString(name) {
-			return nil, step.Invalid(labelsField,
+			return step.Invalid(labelsField,
 				"a kubelet must not set the label %s on its own node; set it in metadata.labels of the Machine, "+
 					"or use a name under node.kubernetes.io/", name)
 		}
-		pairs = append(pairs, name+"="+value)
 	}
-	return pairs, nil
-}
-
-// withOwn are the labels of the spec and those for what runs on the node, which replace the spec's.
-func withOwn(labels map[string]bootstrapv1.LabelValue, ownLabels map[string]string) map[string]bootstrapv1.LabelValue {
-	merged := maps.Clone(labels)
-	if merged == nil {
-		merged = map[string]bootstrapv1.LabelValue{}
-	}
-	for name, value := range ownLabels {
-		merged[name] = bootstrapv1.LabelValue(value)
-	}
-	return merged
+	return nil
 }
 
 // windowsTaint keeps away pods that do not say that they are for Windows.

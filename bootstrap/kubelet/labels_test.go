@@ -11,14 +11,11 @@ import (
 func TestOwnLabels(t *testing.T) {
 	labels := map[string]bootstrapv1.LabelValue{"pool": "blue", "capwin.cluster.x-k8s.io/kube-proxy": "none"}
 	own := map[string]string{"capwin.cluster.x-k8s.io/kube-proxy": "service"}
-	both := []string{"capwin.cluster.x-k8s.io/kube-proxy=service", "pool=blue"}
-	expect.Same(t, "both", both, expect.Got(readLabels(withOwn(labels, own)))(t))
+	both := map[string]string{"capwin.cluster.x-k8s.io/kube-proxy": "service", "pool": "blue"}
+	expect.Same(t, "both", both, expect.Got(allLabels(labels, own, nil))(t))
 	expect.Same(t, "the spec's after that", "none", string(labels["capwin.cluster.x-k8s.io/kube-proxy"]))
-	expect.Same(t, "none of ours", []string{"pool=blue"}, expect.Got(readLabels(withOwn(
-		map[string]bootstrapv1.LabelValue{"pool": "blue"}, nil)))(t))
-	expect.Same(t, "ours alone", both[:1], expect.Got(readLabels(withOwn(nil, own)))(t))
-	var none []string
-	expect.Same(t, "none at all", none, expect.Got(readLabels(withOwn(nil, nil)))(t))
+	expect.Same(t, "ours alone", own, expect.Got(allLabels(nil, own, nil))(t))
+	expect.Same(t, "none at all", map[string]string{}, expect.Got(allLabels(nil, nil, nil))(t))
 }
 
 // TestRegistered: what kubeadm join registers is what the kubelet's flag and the JoinConfiguration of the same spec have, and

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -12,16 +13,20 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// allLabels are those of the spec, those for what runs on the node, and the one with the resource group of its VM.
+// allLabels are those of the spec, those for what runs on the node, which win, and the one with the resource group of its VM.
 func allLabels(
 	labels map[string]bootstrapv1.LabelValue, ownLabels map[string]string, m *infrav1.WindowsMachine,
-) (map[string]bootstrapv1.LabelValue, error) {
+) (map[string]string, error) {
 	if err := checkGroup(labels, m); err != nil {
 		return nil, err
 	}
-	merged := withOwn(labels, ownLabels)
+	merged := map[string]string{}
+	for name, value := range labels {
+		merged[name] = string(value)
+	}
+	maps.Copy(merged, ownLabels)
 	if group := namedGroup(m); group != "" && isLabelValue(group) {
-		merged[infrav1.ResourceGroupLabel] = bootstrapv1.LabelValue(group)
+		merged[infrav1.ResourceGroupLabel] = group
 	}
 	return merged, nil
 }

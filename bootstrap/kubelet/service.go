@@ -60,18 +60,15 @@ func (k *Kubelet) Restarted() []plan.Step {
 	differs := &plan.Test{Fact: factImagePath, IsNot: wanted}
 	withoutIP := readCommand()
 	withoutIP.Name, withoutIP.Match, withoutIP.Set = "kubelet-command-without-address", commandWithoutAddress, rest
+	restarted := step.ServiceState("kubelet-restarted", step.ReasonKubeletServiceFailed, "kubelet", plan.ServiceRestarted)
+	restarted.When = differs
 	return []plan.Step{
 		readCommand(), withoutIP,
 		&plan.Run{
 			Common: plan.Common{Name: "kubelet-address", Reason: step.ReasonKubeletServiceFailed, Attempts: 3, When: differs},
 			Argv:   append(plan.Texts("sc.exe", "config", "kubelet", "binPath="), wanted),
 		},
-		&plan.ServiceState{
-			Common: plan.Common{
-				Name: "kubelet-restarted", Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 120, Attempts: 3, When: differs,
-			},
-			Service: "kubelet", State: plan.ServiceRestarted,
-		},
+		restarted,
 	}
 }
 

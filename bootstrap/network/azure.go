@@ -39,7 +39,7 @@ func azureVNetConfig(net *Network) plan.Tree {
 	if net.returnsDirectly() {
 		plugin["windowsSettings"] = map[string]any{"enableLoopbackDSR": true} // a pod reaches itself by its Service
 	}
-	if len(net.adapters) > 1 {
+	if len(net.Adapters) > 1 {
 		// The adapter of the subnet has a vSwitch, and azure-vnet does not name such a one to HNS, which may then take another
 		// (Azure/azure-container-networking, network/network_windows.go and pull request 4439).
 		plugin["adapterName"] = net.adapter.name

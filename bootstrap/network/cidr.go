@@ -24,7 +24,7 @@ func CheckCluster(in Input) error {
 	if wrong != nil {
 		return nil //nolint:nilerr // because Read reports what is wrong with the spec
 	}
-	return reading{in, &Network{profile: profile, adapters: in.Adapters}}.readCluster()
+	return (&Network{Input: in, profile: profile}).readCluster()
 }
 
 // unwritten reports whether somebody else looks after the pods' network.
@@ -32,11 +32,11 @@ func unwritten(spec bootstrapv1.Network) bool {
 	return equality.Semantic.DeepEqual(spec, bootstrapv1.Network{})
 }
 
-func (net reading) readCluster() error {
+func (net *Network) readCluster() error {
 	return inOrder(net.readClusterNetwork, net.checkFamilies, net.checkRanges, net.checkApart)
 }
 
-func (net reading) readClusterNetwork() error {
+func (net *Network) readClusterNetwork() error {
 	var err error
 	if net.pods, err = clusterRanges(fieldPods, net.ClusterNetwork.Pods); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (net *Network) checkFamilies() error {
 }
 
 // checkRanges: without the CIDRs the configuration that we write would send packets nowhere.
-func (net reading) checkRanges() error {
+func (net *Network) checkRanges() error {
 	if len(net.pods) == 0 && net.written() && !net.azureOnly {
 		return step.Invalid(fieldPods,
 			"must not be empty, because the files of %s need it; use the CIDR of the cluster's pods, such as 10.244.0.0/16",
@@ -84,7 +84,7 @@ func (net reading) checkRanges() error {
 	return net.checkTenth()
 }
 
-func (net reading) checkTenth() error {
+func (net *Network) checkTenth() error {
 	if !net.written() || net.Spec.ClusterDNS != "" {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (net reading) checkTenth() error {
 
 // checkApart: HNS translates nothing of what pods in a VXLAN send into the cluster's ranges, so no pod on Windows reaches a
 // machine that has an address there. A machine whose address comes by DHCP is not known here.
-func (net reading) checkApart() error {
+func (net *Network) checkApart() error {
 	if !net.overlay() {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (net reading) checkApart() error {
 	if host, err := netip.ParseAddr(net.Endpoint); err == nil {
 		fields[host.Unmap().String()] = "the host of the Cluster's spec.controlPlaneEndpoint"
 	}
-	for _, prefix := range net.adapters.ofFirst() {
+	for _, prefix := range net.Adapters.ofFirst() {
 		fields[prefix.Addr().String()] = "an address that its pool has given to this machine"
 	}
 	for _, text := range slices.Sorted(maps.Keys(fields)) {
@@ -119,7 +119,7 @@ func (net reading) checkApart() error {
 }
 
 // rangeOf returns the range of the cluster that has an address.
-func (net reading) rangeOf(address netip.Addr) (field string, found ranges) {
+func (net *Network) rangeOf(address netip.Addr) (field string, found ranges) {
 	switch {
 	case net.pods.contains(address):
 		return fieldPods, net.pods

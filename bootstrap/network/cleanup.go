@@ -89,7 +89,7 @@ func (net *Network) everyBoot() []plan.Step {
 }
 
 // checkKubeletStart refuses a delayed start where everyBoot starts the kubelet.
-func (net reading) checkKubeletStart() error {
+func (net *Network) checkKubeletStart() error {
 	if !net.booted || !net.DelayedStart {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // readExceptions: only IPv4 addresses are translated, so exceptions are IPv4 as well.
-func (net reading) readExceptions() error {
+func (net *Network) readExceptions() error {
 	const field = fieldNetwork + ".exceptionCIDRs"
 	extra, err := readCIDRs(field, net.Spec.ExceptionCIDRs)
 	if err != nil {
@@ -34,7 +34,7 @@ func (net *Network) machineSubnet() ranges {
 		return nil
 	}
 	var subnet ranges
-	for _, address := range net.adapters.ofFirst() {
+	for _, address := range net.Adapters.ofFirst() {
 		subnet = append(subnet, address.Masked())
 	}
 	return subnet.four()

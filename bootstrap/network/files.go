@@ -18,17 +18,17 @@ func (net *Network) writeTexts() error {
 	var err error
 	if net.config != nil {
 		if net.cniText, err = jsonText(net.config(net)); err != nil {
-			return fmt.Errorf("%s of %s: %w", net.file, net.nodeName, err)
+			return fmt.Errorf("%s of %s: %w", net.file, net.NodeName, err)
 		}
 	}
 	if net.proxied {
 		if net.proxyText, err = jsonText(net.proxyConfig()); err != nil {
-			return fmt.Errorf("kube-proxy configuration of %s: %w", net.nodeName, err)
+			return fmt.Errorf("kube-proxy configuration of %s: %w", net.NodeName, err)
 		}
 	}
 	if net.flanneld {
 		if net.netConfText, err = jsonText(net.netConf()); err != nil {
-			return fmt.Errorf("flanneld configuration of %s: %w", net.nodeName, err)
+			return fmt.Errorf("flanneld configuration of %s: %w", net.NodeName, err)
 		}
 	}
 	return nil

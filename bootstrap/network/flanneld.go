@@ -65,7 +65,7 @@ func (net *Network) flanneldParameters() []plan.Step {
 		parameter("AppRotateBytes", plan.RegistryDWord, plan.Text("10485760")),
 		&plan.Registry{
 			Common: parameterStep("AppEnvironmentExtra"), Key: flanneldKey, ValueName: "AppEnvironmentExtra",
-			Type: plan.RegistryMultiString, Values: plan.Texts("NODE_NAME=" + net.nodeName),
+			Type: plan.RegistryMultiString, Values: plan.Texts("NODE_NAME=" + net.NodeName),
 		},
 	}
 }

@@ -12,9 +12,9 @@ const fieldInterface = fieldNetwork + ".interface"
 
 // readInterface finds the adapter that gets the vSwitch: the one of spec.network.interface, or the first. Of adapters that are
 // the template's own, only Windows knows the names.
-func (net reading) readInterface() error {
+func (net *Network) readInterface() error {
 	name := net.Spec.Interface
-	if len(net.adapters) == 0 {
+	if len(net.Adapters) == 0 {
 		net.windowsAdapter = name
 		return nil
 	}
@@ -23,23 +23,23 @@ func (net reading) readInterface() error {
 	}
 	index := 0
 	if name != "" {
-		index = slices.IndexFunc(net.adapters, func(a adapter) bool { return a.name == name })
+		index = slices.IndexFunc(net.Adapters, func(a adapter) bool { return a.name == name })
 	}
 	if index < 0 {
 		return step.Invalid(fieldInterface, "%q is not one of the machine's networkInterfaces; use %s, or remove it to use %s",
-			name, step.OneOf(net.adapters.names()), net.adapters[0].name)
+			name, step.OneOf(net.Adapters.names()), net.Adapters[0].name)
 	}
 	if index > 0 && net.OnAzure {
 		return step.Invalid(fieldInterface, "%q is not the VM's primary adapter, the only one that pods can use on Azure; "+
-			"use %s, or remove it", name, net.adapters[0].name)
+			"use %s, or remove it", name, net.Adapters[0].name)
 	}
-	net.adapter = &net.adapters[index]
+	net.adapter = &net.Adapters[index]
 	return nil
 }
 
 // named are the adapters that the node can distinguish: those with a MAC, the only one, and the VM's primary one on Azure.
 func (net *Network) named() Adapters {
-	return slices.DeleteFunc(slices.Clone(net.adapters), func(a adapter) bool { return a.mac == "" && a.number > 1 })
+	return slices.DeleteFunc(slices.Clone(net.Adapters), func(a adapter) bool { return a.mac == "" && a.number > 1 })
 }
 
 // factAdapter is the name that Windows gave to the adapter of the vSwitch.

@@ -53,9 +53,9 @@ func (net *Network) podCIDR() []plan.Step {
 		Common: plan.Common{
 			Name: "pod-cidr", Reason: step.ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause,
 		},
-		Argv:  step.AskForNode(net.nodeName, "{.spec.podCIDRs}"),
+		Argv:  step.AskForNode(net.NodeName, "{.spec.podCIDRs}"),
 		Match: `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
-		Say: plan.Text("the Node " + net.nodeName + " has no IPv4 pod CIDR of size /24"),
+		Say: plan.Text("the Node " + net.NodeName + " has no IPv4 pod CIDR of size /24"),
 	}}
 }
 
@@ -63,7 +63,7 @@ func (net *Network) podCIDR() []plan.Step {
 // HNS keeps the one that Windows then makes up (microsoft/SDN issue 498). This turns that off, as OpenShift has it
 // (windows-machine-config-operator 0be4b9cc, docs/byoh-instance-pre-requisites.md), whoever makes the vSwitch.
 func (net *Network) keepsStatic() []plan.Step {
-	if len(net.adapters.addressed()) == 0 {
+	if len(net.Adapters.addressed()) == 0 {
 		return nil
 	}
 	return net.settingOfHNS("static-addresses-stay", "hns-restarted-for-addresses", plan.Registry{
@@ -75,10 +75,9 @@ func (net *Network) keepsStatic() []plan.Step {
 func (net *Network) settingOfHNS(name, restart string, value plan.Registry, test *plan.Test) []plan.Step {
 	value.Common = plan.Common{Name: name, Reason: step.ReasonNetworkSettingsFailed, When: test}
 	value.Key = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\hns\State`
-	return []plan.Step{&value, &plan.ServiceState{
-		Common:  plan.Common{Name: restart, Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 120, Attempts: 3, When: test},
-		Service: "hns", State: plan.ServiceRestarted,
-	}}
+	restarted := step.ServiceState(restart, step.ReasonNetworkSettingsFailed, "hns", plan.ServiceRestarted)
+	restarted.When = test
+	return []plan.Step{&value, restarted}
 }
 
 // vSwitch makes the external network and restores what Windows drops with it.
@@ -96,8 +95,8 @@ func (net *Network) vSwitch() []plan.Step {
 // restored are the addresses, routes and name servers of pools, and the routes to the cloud's own addresses: Windows drops them
 // when an adapter gets a vSwitch, and when it loses one. Steps find an adapter by its MAC: Antrea renames the vEthernet.
 func (net *Network) restored(suffix string) []plan.Step {
-	steps := net.adapters.repeated(suffix)
-	if net.onAzure {
+	steps := net.Adapters.repeated(suffix)
+	if net.OnAzure {
 		steps = append(steps, &plan.Route{
 			Common:       plan.Common{Name: "metadata-routes" + suffix, Reason: step.ReasonNetworkNotReady, Attempts: 6},
 			Destinations: plan.Texts("169.254.169.254/32", "168.63.129.16/32"),
@@ -116,7 +115,7 @@ func (net *Network) awaitNetwork(name, network string) *plan.HNSNetwork {
 
 // waitsForCNI reports whether anything must be restored behind the vSwitch of the CNI.
 func (net *Network) waitsForCNI() bool {
-	return net.base != "" && (net.onAzure || len(net.adapters.addressed()) > 0)
+	return net.base != "" && (net.OnAzure || len(net.Adapters.addressed()) > 0)
 }
 
 // behindCNI waits for the vSwitch that the CNI's daemon makes once the kubelet runs, and restores what it drops. Nothing waits

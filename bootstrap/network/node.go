@@ -15,7 +15,7 @@ const factNodeAddress = "nodeAddress"
 // NodeIP is the kubelet's --node-ip. Without it a kubelet may take the gateway of its pods for the node's address
 // (microsoft/SDN issues 269 and 315). Addresses of pools are known; else it is that of our vSwitch or of the default route.
 func (net *Network) NodeIP() plan.Value {
-	if net.addressGiven {
+	if net.AddressGiven {
 		return nil
 	}
 	if ip := net.pooledIP(); ip != "" {
@@ -35,7 +35,7 @@ func (net *Network) NodeIP() plan.Value {
 // with two families it is better asked alone. A kubelet without one shows a single address in any case, and would look up the
 // node's name for it (kubernetes v1.36.3, pkg/kubelet/nodestatus/setters.go).
 func (net *Network) oneIsEnough() bool {
-	return slices.Contains(net.podFamilies, true) && (len(net.podFamilies) == 1 || net.noCloudProvider)
+	return slices.Contains(net.podFamilies, true) && (len(net.podFamilies) == 1 || net.NoCloudProvider)
 }
 
 // pooledIP has one address of the first adapter for each family of the pods, in their order. Without one of the first family
@@ -44,9 +44,9 @@ func (net *Network) pooledIP() string {
 	var chosen []string
 	for i, four := range net.podFamilies {
 		isFamily := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
-		switch index := slices.IndexFunc(net.adapters.ofFirst(), isFamily); {
+		switch index := slices.IndexFunc(net.Adapters.ofFirst(), isFamily); {
 		case index >= 0:
-			chosen = append(chosen, net.adapters.ofFirst()[index].Addr().String())
+			chosen = append(chosen, net.Adapters.ofFirst()[index].Addr().String())
 		case i == 0:
 			return ""
 		}
@@ -111,20 +111,15 @@ func (net *Network) useFeatures() []plan.Step {
 		&plan.Reboot{Common: plan.Common{Name: "network-features-reboot", Reason: step.ReasonFeatureFailed}, If: plan.RebootPending},
 	}
 	if net.cni == bootstrapv1.CNIAntrea {
-		return append(steps, &plan.Run{
-			Common: plan.Common{Name: "firewall-off", Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 60, Attempts: 3},
-			Argv:   plan.Texts("netsh.exe", "advfirewall", "set", "allprofiles", "state", "off"),
-		})
+		return append(steps, step.Tool("firewall-off", step.ReasonNetworkSettingsFailed,
+			"netsh.exe", "advfirewall", "set", "allprofiles", "state", "off"))
 	}
 	return append(steps,
 		&plan.Run{
 			Common: plan.Common{Name: "router", Reason: step.ReasonFeatureFailed, TimeoutSeconds: 300, Attempts: 3},
 			Argv:   plan.Texts(step.PowerShell, "-NoProfile", "-NonInteractive", "-Command", becomeRouter),
 		},
-		&plan.ServiceState{
-			Common:  plan.Common{Name: "router-running", Reason: step.ReasonFeatureFailed, TimeoutSeconds: 120, Attempts: 3},
-			Service: "RemoteAccess", State: plan.ServiceRunning,
-		},
+		step.ServiceState("router-running", step.ReasonFeatureFailed, "RemoteAccess", plan.ServiceRunning),
 	)
 }
 

@@ -33,7 +33,7 @@ const (
 // ownRules are the names of our own firewall rules.
 var ownRules = []string{"kubelet", "nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve", "bgp"}
 
-func (net reading) readPorts() error {
+func (net *Network) readPorts() error {
 	net.nodePorts = bothEnds(cmp.Or(net.Spec.NodePorts, defaultNodePorts))
 	upper := bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort}
 	net.dynamicPorts = bothEnds(cmp.Or(net.Spec.DynamicPorts, upper))
@@ -73,7 +73,7 @@ func goodPorts(field string, ports bootstrapv1.Ports) error {
 	return nil
 }
 
-func (net reading) readFirewall() error {
+func (net *Network) readFirewall() error {
 	const field = fieldNetwork + ".firewall"
 	seen := map[string]bool{}
 	for _, rule := range net.Spec.Firewall {
@@ -125,12 +125,9 @@ type opening struct{ name, protocol, ports string }
 func (o opening) steps(name string) []plan.Step {
 	netsh := func(verb string, ok []int, arguments ...string) plan.Step {
 		argv := slices.Concat([]string{"netsh.exe", "advfirewall", "firewall", verb, "rule", "name=capwin-" + o.name}, arguments)
-		return &plan.Run{
-			Common: plan.Common{
-				Name: name + verb, Reason: step.ReasonNetworkSettingsFailed, Attempts: 3, TimeoutSeconds: 60,
-			},
-			Argv: plan.Texts(argv...), Program: plan.Program{OkExitCodes: ok},
-		}
+		run := step.Tool(name+verb, step.ReasonNetworkSettingsFailed, argv...)
+		run.OkExitCodes = ok
+		return run
 	}
 	return []plan.Step{
 		netsh("delete", []int{0, 1}),
@@ -146,13 +143,8 @@ func (net *Network) moveDynamicPorts() []plan.Step {
 	var steps []plan.Step
 	for _, family := range []string{"ipv4", "ipv6"} {
 		for _, protocol := range []string{"tcp", "udp"} {
-			steps = append(steps, &plan.Run{
-				Common: plan.Common{
-					Name: "dynamic-ports-" + family + "-" + protocol, Reason: step.ReasonNetworkSettingsFailed, TimeoutSeconds: 60,
-					Attempts: 3,
-				},
-				Argv: plan.Texts("netsh.exe", "interface", family, "set", "dynamicport", protocol, start, count),
-			})
+			steps = append(steps, step.Tool("dynamic-ports-"+family+"-"+protocol, step.ReasonNetworkSettingsFailed,
+				"netsh.exe", "interface", family, "set", "dynamicport", protocol, start, count))
 		}
 	}
 	return steps

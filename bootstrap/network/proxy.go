@@ -33,7 +33,7 @@ func (net *Network) kubeProxy() []plan.Step {
 // proxyProgram must be there before the node joins, and of the Machine's minor version: kube-proxy may be older than the API
 // server by three, but which of its settings it knows follows from that version.
 func (net *Network) proxyProgram() []plan.Step {
-	wanted := fmt.Sprintf("1.%d", net.minor)
+	wanted := fmt.Sprintf("1.%d", net.Minor)
 	return []plan.Step{
 		program("kube-proxy-program", step.KubeProxyProgram, "the service kube-proxy"),
 		&plan.Fact{
@@ -52,7 +52,7 @@ func (net *Network) proxyProgram() []plan.Step {
 // proxyCommand is as the kubelet's: without --windows-service Windows would take the service for one that hangs.
 func (net *Network) proxyCommand() []string {
 	command := []string{step.LogProgram, `--log-file=` + step.KubeProxyLogs + `\kube-proxy.log`}
-	if net.rotates {
+	if net.RotatesLogs {
 		command = append(command, "--log-file-size=50Mi", "--log-file-age=168h")
 	}
 	return append(command, step.KubeProxyProgram, "--windows-service", "--config="+step.KubeProxyFile)
@@ -119,13 +119,13 @@ func (net *Network) proxyConfig() plan.Tree {
 	}
 	// An internal load balancer of Azure asks its own address for health: kube-proxy sends that to the host by the endpoint of the
 	// CNI's daemon, and does nothing where there is none (kubernetes v1.36.3, pkg/proxy/winkernel/proxier.go).
-	if net.onAzure && !net.overlay() && !net.azureOnly {
+	if net.OnAzure && !net.overlay() && !net.azureOnly {
 		winkernel["forwardHealthCheckVip"], winkernel["rootHnsEndpointName"] = true, net.podNetwork+"_ep"
 	}
 	config := plan.Tree{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
 		"clientConnection":   map[string]any{"kubeconfig": proxyKubeconfig},
-		"hostnameOverride":   net.nodeName,
+		"hostnameOverride":   net.NodeName,
 		"healthzBindAddress": "0.0.0.0:" + proxyHealthPort,
 		"metricsBindAddress": proxyMetrics,
 		"winkernel":          winkernel,

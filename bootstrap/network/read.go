@@ -56,16 +56,8 @@ type Input struct {
 // Network is what was read of spec.network and found good, defaults filled in. Its mode is empty if the spec has no
 // network.
 type Network struct {
+	Input
 	profile
-	nodeName string
-	adapters Adapters
-	onAzure  bool
-	// addressGiven: the user has set the kubelet's node-ip. noCloudProvider: only the kubelet sets the Node's addresses.
-	addressGiven, noCloudProvider bool
-	// maxPods of the kubelet. nested: the VM surely has nested virtualization.
-	maxPods int
-	nested  bool
-	block   calico.Block
 
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string
@@ -92,21 +84,13 @@ type Network struct {
 	proxyInPods bool
 	// flanneld is a service of ours.
 	flanneld bool
-	// minor of the node's Kubernetes. rotates: its kube-log-runner rotates logs.
-	minor   uint64
-	rotates bool
 	// cniText, proxyText and netConfText are the configurations that we write.
 	cniText, proxyText, netConfText plan.Value
 }
 
 // Read refuses a network that its CNI, the cloud or the Cluster does not support.
 func Read(in Input) (*Network, error) {
-	net := &Network{
-		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, addressGiven: in.AddressGiven,
-		noCloudProvider: in.NoCloudProvider, maxPods: in.MaxPods, nested: in.Nested, block: in.Block, minor: in.Minor,
-		rotates:     in.RotatesLogs,
-		podFamilies: familiesOf(in.ClusterNetwork.Pods),
-	}
+	net := &Network{Input: in, podFamilies: familiesOf(in.ClusterNetwork.Pods)}
 	spec := in.Spec
 	if unwritten(spec) {
 		return net, refuseOnlySix(in.ClusterNetwork)
@@ -119,16 +103,10 @@ func Read(in Input) (*Network, error) {
 	net.proxied, net.proxyInPods = HasKubeProxyService(spec), HasKubeProxyPods(spec)
 	net.dsr, net.gated = spec.KubeProxy.DSR != bootstrapv1.DSRDisabled, !in.DSRByDefault
 	net.flanneld = net.cni == bootstrapv1.CNIFlannel && spec.Flannel.Run != bootstrapv1.FlannelExternal
-	return net, reading{in, net}.readAll()
+	return net, net.readAll()
 }
 
-// reading is a Network while it is being read: its input, and what has been found good so far.
-type reading struct {
-	Input
-	*Network
-}
-
-func (net reading) readAll() error {
+func (net *Network) readAll() error {
 	return inOrder(
 		net.checkCloud, net.checkFields, net.checkKubeProxy, net.checkFlannel, net.checkNames, net.readInterface,
 		net.readCluster, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall, net.checkKubeletStart, net.writeTexts,
@@ -149,7 +127,7 @@ func inOrder(readings ...func() error) error {
 const mostPodsOnAzure = 255
 
 // checkCloud refuses what the machine's cloud does not support.
-func (net reading) checkCloud() error {
+func (net *Network) checkCloud() error {
 	switch {
 	case net.azureOnly && !net.OnAzure:
 		return step.Invalid(fieldNetwork+".cni",
@@ -166,7 +144,7 @@ func (net reading) checkCloud() error {
 }
 
 // checkFields refuses fields that have no effect in this mode.
-func (net reading) checkFields() error {
+func (net *Network) checkFields() error {
 	for _, field := range []struct {
 		name       string
 		set, takes bool
@@ -186,7 +164,7 @@ func (net reading) checkFields() error {
 	return nil
 }
 
-func (net reading) checkKubeProxy() error {
+func (net *Network) checkKubeProxy() error {
 	const field = fieldNetwork + ".kubeProxy"
 	proxy := net.Spec.KubeProxy
 	runs := []bootstrapv1.KubeProxyRun{
@@ -207,7 +185,7 @@ func (net reading) checkKubeProxy() error {
 	return nil
 }
 
-func (net reading) checkFlannel() error {
+func (net *Network) checkFlannel() error {
 	const field = fieldNetwork + ".flannel"
 	run := net.Spec.Flannel.Run
 	switch {
@@ -225,7 +203,7 @@ var (
 	hnsName     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 )
 
-func (net reading) checkNames() error {
+func (net *Network) checkNames() error {
 	if name := net.Spec.HNSNetworkName; name != "" && !hnsName.MatchString(name) {
 		return step.Invalid(fieldNetwork+".hnsNetworkName",
 			"%q is not a name that every CNI accepts; use letters, digits, '.', '_' and '-', 63 at most", name)
@@ -242,7 +220,7 @@ func (net reading) checkNames() error {
 
 func vniOf(spec bootstrapv1.Network) int { return int(cmp.Or(spec.VNI, defaultVNI)) }
 
-func (net reading) readDNS() error {
+func (net *Network) readDNS() error {
 	if !net.written() {
 		return nil
 	}

@@ -14,8 +14,8 @@ var kubeProxyRuns = map[bootstrapv1.CNI]bootstrapv1.KubeProxyRun{
 	bootstrapv1.CNICalico:  bootstrapv1.KubeProxyDaemonSet,
 }
 
-// kubeProxyRunOf returns what runs kube-proxy on the node, default included.
-func kubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
+// KubeProxyRun returns what runs kube-proxy on the node, default included.
+func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	if spec.KubeProxy.Run != "" {
 		return spec.KubeProxy.Run
 	}
@@ -25,16 +25,13 @@ func kubeProxyRunOf(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun {
 	return bootstrapv1.KubeProxyNone
 }
 
-// KubeProxyRun returns what runs kube-proxy on the node, default included.
-func KubeProxyRun(spec bootstrapv1.Network) bootstrapv1.KubeProxyRun { return kubeProxyRunOf(spec) }
-
 // CheckPair returns why no node has this mode with this CNI, or runs kube-proxy in this way with them.
 func CheckPair(spec bootstrapv1.Network) error {
 	p, err := profileOf(spec)
 	if err != nil {
 		return err
 	}
-	return reading{Input{Spec: spec}, &Network{profile: p, proxied: HasKubeProxyService(spec)}}.checkKubeProxy()
+	return (&Network{Input: Input{Spec: spec}, profile: p, proxied: HasKubeProxyService(spec)}).checkKubeProxy()
 }
 
 // flannelRunOf returns what runs flanneld on the node, default included. It is empty with another CNI.
@@ -59,7 +56,7 @@ const (
 // Labels are those that the Node gets at its join.
 func Labels(spec bootstrapv1.Network) map[string]string {
 	labels := map[string]string{}
-	if kubeProxyRunOf(spec) == bootstrapv1.KubeProxyService {
+	if KubeProxyRun(spec) == bootstrapv1.KubeProxyService {
 		labels[LabelKubeProxy] = LabelService
 	}
 	if flannelRunOf(spec) == bootstrapv1.FlannelService {

@@ -11,7 +11,7 @@ import (
 // TestWhoRunsDaemons: the defaults follow the CNI, and a spec that says who does is believed.
 func TestWhoRunsDaemons(t *testing.T) {
 	of := func(spec bootstrapv1.Network) string {
-		return fmt.Sprintf("%s %q %v", kubeProxyRunOf(spec), flannelRunOf(spec), Labels(spec))
+		return fmt.Sprintf("%s %q %v", KubeProxyRun(spec), flannelRunOf(spec), Labels(spec))
 	}
 	const proxied, flanneled = LabelKubeProxy + ":" + LabelService, LabelFlannel + ":" + LabelService
 	for name, c := range map[string]struct {

@@ -21,7 +21,7 @@ const KubeProxyNamespace = "kube-system"
 
 // HasKubeProxyService reports whether kube-proxy is a service of a node of this spec.
 func HasKubeProxyService(spec bootstrapv1.Network) bool {
-	return kubeProxyRunOf(spec) == bootstrapv1.KubeProxyService
+	return KubeProxyRun(spec) == bootstrapv1.KubeProxyService
 }
 
 // SecondKubeProxy warns of a DaemonSet that runs a kube-proxy beside the node's own. It is empty if none of them does. The labels
@@ -42,7 +42,7 @@ func SecondKubeProxy(spec bootstrapv1.Network, nodeLabels map[string]string, dae
 
 // HasKubeProxyPods reports whether a DaemonSet brings kube-proxy to a node of this spec.
 func HasKubeProxyPods(spec bootstrapv1.Network) bool {
-	return kubeProxyRunOf(spec) == bootstrapv1.KubeProxyDaemonSet
+	return KubeProxyRun(spec) == bootstrapv1.KubeProxyDaemonSet
 }
 
 // RemovedGate warns of a DaemonSet whose kube-proxy comes to this node with a feature gate that its version no longer has: it

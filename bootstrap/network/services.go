@@ -32,19 +32,13 @@ func service(name string, command []string, dependsOn ...string) []plan.Step {
 }
 
 func serviceState(name, state string) plan.Step {
-	return &plan.ServiceState{
-		Common:  plan.Common{Name: name + "-" + state, Reason: step.ReasonNodeServiceFailed, TimeoutSeconds: 120, Attempts: 3},
-		Service: name, State: state,
-	}
+	return step.ServiceState(name+"-"+state, step.ReasonNodeServiceFailed, name, state)
 }
 
 // copyOfKubeconfig is for programs that read it from a folder of their own. It names the file with the kubelet's certificate,
 // which the kubelet renews.
 func copyOfKubeconfig(name, path string) plan.Step {
-	return &plan.Run{
-		Common: plan.Common{Name: name, Reason: step.ReasonNodeFilesFailed, TimeoutSeconds: 60, Attempts: 3},
-		Argv:   plan.Texts("cmd.exe", "/d", "/c", "copy", "/y", step.Kubeconfig, path),
-	}
+	return step.Tool(name, step.ReasonNodeFilesFailed, "cmd.exe", "/d", "/c", "copy", "/y", step.Kubeconfig, path)
 }
 
 // Folders of the services: SYSTEM obeys what lies in them.

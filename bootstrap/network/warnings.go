@@ -28,7 +28,7 @@ func (net *Network) Warnings() []string {
 // vSwitch that we make are they set again.
 func (net *Network) addressWarnings() []string {
 	var warnings []string
-	if len(net.adapters.addressed()) > 0 && net.external == "" && net.base == "" {
+	if len(net.Adapters.addressed()) > 0 && net.external == "" && net.base == "" {
 		warnings = append(warnings,
 			adaptersField+": this provider makes no vSwitch in this mode; if the CNI puts one on an adapter with addresses from pools, "+
 				"Windows loses the adapter's name servers and routes, and the CNI must set them again")
@@ -45,15 +45,15 @@ func (net *Network) addressWarnings() []string {
 // addressesOfPods warns where pods take addresses of Azure's subnet and the first adapter has too few.
 func (net *Network) addressesOfPods() string {
 	count := 0
-	if len(net.adapters) > 0 {
-		count = net.adapters[0].secondary
+	if len(net.Adapters) > 0 {
+		count = net.Adapters[0].secondary
 	}
-	if !net.azureOnly || count >= net.maxPods {
+	if !net.azureOnly || count >= net.MaxPods {
 		return ""
 	}
 	return fmt.Sprintf("each pod takes an address of the subnet, and the machine has %d secondary addresses for %d pods; set "+
 		"spec.azure.networkInterfaces[0].secondaryAddresses of the WindowsMachine to the number of spec.kubelet.maxPods",
-		count, net.maxPods)
+		count, net.MaxPods)
 }
 
 // podsWithoutAddress warns where the pods take addresses of Calico's block.
@@ -61,17 +61,17 @@ func (net *Network) podsWithoutAddress() string {
 	if net.cni != bootstrapv1.CNICalico {
 		return ""
 	}
-	return net.block.Lack(net.maxPods)
+	return net.Block.Lack(net.MaxPods)
 }
 
 // firstAdapter warns about the adapter whose address the Node shows, unless the user has chosen it.
 func (net *Network) firstAdapter() string {
-	switch addresses := net.adapters.ofFirst(); {
-	case net.addressGiven:
+	switch addresses := net.Adapters.ofFirst(); {
+	case net.AddressGiven:
 		return ""
 	case len(addresses) > 0:
 		return net.poolsLack(addresses)
-	case len(net.adapters) < 2 || net.onAzure:
+	case len(net.Adapters) < 2 || net.OnAzure:
 		return ""
 	}
 	const byDHCP = ": the first of several adapters gets its address by DHCP, so "
@@ -113,13 +113,13 @@ var modeWarnings = []struct {
 }{
 	{
 		func(net *Network) bool {
-			return net.mode == bootstrapv1.NetworkL2Bridge && net.onAzure && net.cni != bootstrapv1.CNIAzure
+			return net.mode == bootstrapv1.NetworkL2Bridge && net.OnAzure && net.cni != bootstrapv1.CNIAzure
 		},
 		"L2Bridge on Azure needs a route table entry to each node's pod CIDR, and IP forwarding on its interface; " +
 			"use mode Overlay unless these are maintained",
 	},
 	{
-		func(net *Network) bool { return net.mode == bootstrapv1.NetworkL2Bridge && !net.onAzure },
+		func(net *Network) bool { return net.mode == bootstrapv1.NetworkL2Bridge && !net.OnAzure },
 		"L2Bridge sends pods' packets into the machines' network unchanged: all nodes must be in one subnet, or routers must know " +
 			"the pod CIDRs",
 	},
@@ -127,7 +127,7 @@ var modeWarnings = []struct {
 		// See hostgw_windows.go and node-service.ps1, which profiles.go names.
 		func(net *Network) bool {
 			nameless := net.cni == bootstrapv1.CNIFlannel || net.cni == bootstrapv1.CNICalico
-			return nameless && net.mode == bootstrapv1.NetworkL2Bridge && len(net.adapters) > 1
+			return nameless && net.mode == bootstrapv1.NetworkL2Bridge && len(net.Adapters) > 1
 		},
 		"this CNI does not name the adapter of its network to HNS, so HNS may use any free adapter; " +
 			"use a machine with one adapter, or mode Overlay",
@@ -147,12 +147,12 @@ var modeWarnings = []struct {
 			"start of its agent; run it in custom.preJoin and custom.everyBoot",
 	},
 	{
-		func(net *Network) bool { return net.cni == bootstrapv1.CNIAntrea && !net.nested },
+		func(net *Network) bool { return net.cni == bootstrapv1.CNIAntrea && !net.Nested },
 		"Antrea uses Hyper-V, which Windows installs only where the VM has nested virtualization; set " +
 			"spec.vsphere.nestedVirtualization of the WindowsMachine to Enabled, or use an image that has Hyper-V",
 	},
 	{
-		func(net *Network) bool { return net.overlay() && !net.onAzure },
+		func(net *Network) bool { return net.overlay() && !net.OnAzure },
 		"the VXLAN has port 4789: under NSX the hosts of vSphere use that port themselves and drop the node's packets; there, use " +
 			"mode L2Bridge",
 	},
@@ -162,7 +162,7 @@ var modeWarnings = []struct {
 	},
 	{
 		// The start.ps1 of their images (kubernetes-sigs/sig-windows-tools, hostprocess).
-		func(net *Network) bool { return net.proxyInPods && net.minor >= lacksGates },
+		func(net *Network) bool { return net.proxyInPods && net.Minor >= lacksGates },
 		"the published images of kube-proxy for Windows do not start with Kubernetes 1.38 or later, which no longer has the gates " +
 			"WinDSR and WinOverlay that they name, and without kube-proxy no pod reaches a Service; use 1.37, set kubeProxy.run to " +
 			"Service, or use an image of your own",

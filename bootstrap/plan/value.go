@@ -44,23 +44,6 @@ func Texts(texts ...string) []Value {
 	return values
 }
 
-// Resolve puts the facts in. An unknown fact is an error.
-func (v Value) Resolve(facts map[string]string) (string, error) {
-	var text strings.Builder
-	for _, part := range v {
-		if part.Fact == "" {
-			text.WriteString(part.Text)
-			continue
-		}
-		found, ok := facts[part.Fact]
-		if !ok {
-			return "", fmt.Errorf("fact '%s' is not known", part.Fact)
-		}
-		text.WriteString(found)
-	}
-	return text.String(), nil
-}
-
 // String shows a Value to people, with facts in angle brackets.
 func (v Value) String() string { return v.join(func(fact string) string { return "<" + fact + ">" }) }
 
@@ -152,40 +135,6 @@ func (t *Tree) UnmarshalJSON(data []byte) error { return decodeTree(data, (*map[
 
 // FactLeaf is a leaf of a Tree that only the node knows.
 func FactLeaf(name string) map[string]any { return map[string]any{"fact": name} }
-
-// Resolve returns a copy with the facts put in. An unknown fact is an error.
-func (t Tree) Resolve(facts map[string]string) (map[string]any, error) {
-	resolved := make(map[string]any, len(t))
-	for key, node := range t {
-		value, err := resolveNode(node, facts)
-		if err != nil {
-			return nil, err
-		}
-		resolved[key] = value
-	}
-	return resolved, nil
-}
-
-func resolveNode(node any, facts map[string]string) (any, error) {
-	switch node := node.(type) {
-	case map[string]any:
-		if name, ok := leafFact(node); ok {
-			return FromFact(name).Resolve(facts)
-		}
-		return Tree(node).Resolve(facts)
-	case []any:
-		resolved := make([]any, 0, len(node))
-		for _, item := range node {
-			value, err := resolveNode(item, facts)
-			if err != nil {
-				return nil, err
-			}
-			resolved = append(resolved, value)
-		}
-		return resolved, nil
-	}
-	return node, nil
-}
 
 // leafFact says whether a node of a tree is {"fact": name}.
 func leafFact(node map[string]any) (string, bool) {

@@ -44,7 +44,7 @@ func readClock(in Input) (setting, error) {
 
 func (c clock) addTo(p *step.Part) {
 	if c.zone != "" {
-		p.Add(step.PhaseWindows, timeTool("time-zone", "tzutil.exe", "/s", c.zone))
+		p.Add(step.PhaseWindows, step.Tool("time-zone", step.ReasonTimeFailed, "tzutil.exe", "/s", c.zone))
 	}
 	if len(c.servers) == 0 {
 		return
@@ -55,18 +55,13 @@ func (c clock) addTo(p *step.Part) {
 			Common:  plan.Common{Name: "time-service-runs", Reason: step.ReasonTimeFailed, Attempts: 3},
 			Service: "w32time", State: plan.ServiceRunning,
 		},
-		timeTool("time-servers", "w32tm.exe", "/config", "/manualpeerlist:"+peers, "/syncfromflags:manual", "/update"),
-		timeTool("time-asked", "w32tm.exe", "/resync", "/nowait"),
+		step.Tool("time-servers", step.ReasonTimeFailed, "w32tm.exe", "/config", "/manualpeerlist:"+peers, "/syncfromflags:manual",
+			"/update"),
+		step.Tool("time-asked", step.ReasonTimeFailed, "w32tm.exe", "/resync", "/nowait"),
 		// By the network instead of by the domain: without a domain Windows would stop it soon after it has started.
-		timeTool("time-service", "sc.exe", "config", "w32time", "start=", "auto"),
-		timeTool("time-service-triggers", "sc.exe", "triggerinfo", "w32time", "start/networkon", "stop/networkoff"))
-}
-
-func timeTool(name string, argv ...string) plan.Step {
-	return &plan.Run{
-		Common: plan.Common{Name: name, Reason: step.ReasonTimeFailed, TimeoutSeconds: 60, Attempts: 3},
-		Argv:   plan.Texts(argv...),
-	}
+		step.Tool("time-service", step.ReasonTimeFailed, "sc.exe", "config", "w32time", "start=", "auto"),
+		step.Tool("time-service-triggers", step.ReasonTimeFailed, "sc.exe", "triggerinfo", "w32time", "start/networkon",
+			"stop/networkoff"))
 }
 
 // clockRisks: a domain replaces the time servers of its members.

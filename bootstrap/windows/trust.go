@@ -4,7 +4,6 @@ import (
 	"encoding/pem"
 	"fmt"
 
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -47,9 +46,7 @@ func readTrust(in Input) (setting, error) {
 func (t trust) addTo(p *step.Part) {
 	for _, cert := range t {
 		path := certificatesDirectory + `\` + cert.name + ".crt"
-		p.Add(step.PhaseWindows, step.PrivateFile("certificate-"+cert.name, step.ReasonTrustFailed, path, cert.pem), &plan.Run{
-			Common: plan.Common{Name: "trust-" + cert.name, Reason: step.ReasonTrustFailed, TimeoutSeconds: 60, Attempts: 3},
-			Argv:   plan.Texts("certutil.exe", "-f", "-addstore", "Root", path),
-		})
+		p.Add(step.PhaseWindows, step.PrivateFile("certificate-"+cert.name, step.ReasonTrustFailed, path, cert.pem),
+			step.Tool("trust-"+cert.name, step.ReasonTrustFailed, "certutil.exe", "-f", "-addstore", "Root", path))
 	}
 }

@@ -86,17 +86,11 @@ func (c *cloudCheck) run(ctx context.Context) error {
 	if found == nil && failed != nil {
 		found, failed = []cloud.Finding{{Check: "credentials", Result: cloud.CheckFailed, Text: failed.Error()}}, nil
 	}
-	list := report.NewList(found)
-	if err := c.output.print(c.s, list); err != nil {
-		return err
-	}
+	err = c.output.print(c.s, report.NewList(found), errCheckFailed)
 	if failed != nil {
 		screen.Note(c.s.err, "the session at the vCenter may be open until it ends by itself: %v", failed)
 	}
-	if list.Failed() {
-		return errCheckFailed
-	}
-	return nil
+	return err
 }
 
 // gather reads the files, and from the management cluster what they lack.

@@ -77,14 +77,7 @@ func (c *linuxCheck) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list := linux.Report(*found, addresses.Findings()...)
-	if err := c.output.print(c.s, list); err != nil {
-		return err
-	}
-	if list.Failed() {
-		return errLinuxFailed
-	}
-	return nil
+	return c.output.print(c.s, linux.Report(*found, addresses.Findings()...), errLinuxFailed)
 }
 
 func (c *linuxCheck) read(ctx context.Context) (*linux.Cluster, *addons.NodeAddresses, error) {

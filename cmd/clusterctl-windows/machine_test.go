@@ -15,10 +15,6 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 	const use = "use such a name with --machine, or "
 	all, git := readText(t, machineFile), readText(t, gitFile)
 	return map[string]struct{ reason, objects, machine, want string }{
-		"nothing": {
-			"comments are not objects", "# nothing\n---\n", "m",
-			"standard input: there is no object; write the Cluster, the MachineDeployment and its two templates",
-		},
 		"unknown machine": {
 			"the name may be misspelled", all, "blue-windows",
 			"cannot find Machine blue-windows in standard input, which has Machines team-a/" + machineName + "; " +
@@ -41,12 +37,6 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			all + "---\n" + changed(t, machineFile, "team-a", "team-b"), machineName,
 			"standard input has several Machines of this name: team-a/" + machineName + ", team-b/" + machineName +
 				"; use --machine NAMESPACE/NAME, and keep each Machine once",
-		},
-		"cluster twice": {
-			"the program must not guess which one is meant",
-			all + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
-			"Cluster team-a/blue exists 2 times; keep only one: standard input: document 1, line 2; standard input: document 6, " +
-				"line 79",
 		},
 		"all but the machine missing": {
 			"all missing objects are named at once", without(t, machineFile, "kind: Cluster\n", "kind: List", "blue-ca"), machineName,
@@ -109,42 +99,13 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 				"    azure:\n"+azureFields("      ")+"    vsphere:\n"), machineName,
 			vm + `: spec: has azure and vsphere; set exactly one of spec.vsphere and spec.azure`,
 		},
-		"out of range": {
-			"limits of the API server, all at once",
-			changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
-			vm + ": spec.vsphere.cpus: is 1, but should be greater than or equal to 2\n" +
-				vm + ": spec.vsphere.memoryMiB: is 2, but should be greater than or equal to 4096",
-		},
 		"a misspelt field": {
 			"the API server would silently drop it", changed(t, machineFile, "cpus: 4", "cpu: 4"), machineName,
 			vm + `: unknown field "spec.vsphere.cpu"; did you mean "spec.vsphere.cpus"?`,
 		},
-		"a field of the wrong type": {
-			"the program does not guess", changed(t, machineFile, "cpus: 4", "cpus: many"), machineName,
-			vm + `: spec.vsphere.cpus: must be a whole number, not the text "many"; write a number`,
-		},
-		"an older API": {
-			"Cluster API serves it no more",
-			changed(t, machineFile, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine",
-				"apiVersion: cluster.x-k8s.io/v1alpha4\nkind: Machine"), machineName,
-			machine + " has apiVersion cluster.x-k8s.io/v1alpha4, which is not supported; write cluster.x-k8s.io/v1beta2, or " +
-				"use the output of: kubectl get machine.v1beta2.cluster.x-k8s.io " + machineName + " -n team-a -o yaml",
-		},
-		"not YAML": {
-			"the place is named", "kind: Cluster\n---\n\tx", "m",
-			"standard input: document 1, line 1: not a Kubernetes object: apiVersion or kind is missing",
-		},
 		"broken YAML": {
 			"the place is named", all + "---\na: [", machineName,
 			"standard input: document 6, line 78: not valid YAML: did not find expected node content",
-		},
-		"no object": {
-			"a Helm values file is not an object", "just text", "m",
-			"standard input: document 1, line 1: not a Kubernetes object: this is a text; write apiVersion, kind and metadata",
-		},
-		"broken list": {
-			"items of a list are checked, too", "apiVersion: v1\nkind: List\nitems:\n- kind: Cluster\n", "m",
-			"standard input: document 1, line 1, items[0]: not a Kubernetes object: apiVersion or kind is missing",
 		},
 		"several tokens": {
 			"the program must not guess which one is the machine's",

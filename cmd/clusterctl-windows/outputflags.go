@@ -27,8 +27,16 @@ func (f *outputFlags) addTo(cmd *cobra.Command) {
 	completes(cmd, "output", cobra.FixedCompletions(f.format.allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// print prints findings as kubectl prints objects, or as a table.
-func (f *outputFlags) print(s streams, found *report.FindingList) error {
+// print prints findings, and returns the error for a check that has failed.
+func (f *outputFlags) print(s streams, found *report.FindingList, failed error) error {
+	if err := f.write(s, found); err != nil || !found.Failed() {
+		return err
+	}
+	return failed
+}
+
+// write writes findings as kubectl prints objects, or as a table.
+func (f *outputFlags) write(s streams, found *report.FindingList) error {
 	if f.format.value == "" {
 		return report.WriteTable(s.out, found)
 	}

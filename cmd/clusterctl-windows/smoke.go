@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,17 +136,7 @@ func (c *smokeTest) run(ctx context.Context) error {
 	if found == nil {
 		return failed
 	}
-	list := report.NewList(found)
-	if err := c.output.print(c.s, list); err != nil {
-		return err
-	}
-	if failed != nil {
-		return failed
-	}
-	if list.Failed() {
-		return errSmokeFailed
-	}
-	return nil
+	return cmp.Or(failed, c.output.print(c.s, report.NewList(found), errSmokeFailed))
 }
 
 // interrupted reports a namespace that could not be removed, beside that the user has ended the program.

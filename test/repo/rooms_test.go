@@ -81,8 +81,7 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
 	}},
 	{folder: "internal/metrics"},
-	{folder: "cmd/clusterctl-windows/objects", may: []string{"api", "config/crd", "cmd/clusterctl-windows/objects/oldnames"}},
-	{folder: "cmd/clusterctl-windows/objects/oldnames"},
+	{folder: "cmd/clusterctl-windows/objects", may: []string{"api", "config/crd"}},
 	{folder: "cmd/clusterctl-windows/conflicts", may: []string{"api", "internal/cloud", "cmd/clusterctl-windows/objects"}},
 	{folder: "cmd/clusterctl-windows/topology", may: []string{"api", "cmd/clusterctl-windows/objects"}},
 	{folder: "cmd/clusterctl-windows/preview", may: []string{

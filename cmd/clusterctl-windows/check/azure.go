@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/conflicts"
@@ -122,7 +123,7 @@ func (a asker) takeSecret(key types.NamespacedName, grant cloud.Grant, name, cli
 // is not in the files, so its use is assumed to be allowed. What the object itself refuses is reported as the manager reports it.
 func (a asker) takeIdentity(key types.NamespacedName) error {
 	name := "AzureClusterIdentity " + key.String()
-	object, err := azureObject(a.files, "AzureClusterIdentity", key)
+	object, err := a.files.Unstructured(ofAzure("AzureClusterIdentity", key.Name), key.Namespace)
 	switch {
 	case err != nil:
 		return err
@@ -181,58 +182,26 @@ func azureCluster(o *objects.Set, t *Target) (*unstructured.Unstructured, error)
 			clusters = append(clusters, object)
 		}
 	}
-	if name := infrastructureOf(o, t); len(clusters) > 1 && name != "" {
-		return azureObject(o, kind.Kind, types.NamespacedName{Namespace: t.machine.Owner.Namespace, Name: name})
+	if ref := t.subject.Cluster.Spec.InfrastructureRef; len(clusters) > 1 && ref.Kind == kind.Kind {
+		return o.Unstructured(ofAzure(kind.Kind, ref.Name), t.machine.Owner.Namespace)
 	}
 	switch len(clusters) {
 	case 0:
 		return nil, nil //nolint:nilnil // because a spec may say all by itself
 	case 1:
-		return decoded(clusters[0])
+		return clusters[0].Unstructured()
 	}
 	return nil, fmt.Errorf("%s has several AzureClusters in namespace %s, and no Cluster that refers to one of them: keep the one "+
 		"of the machine's Cluster, or add the Cluster", o.Source, t.machine.Owner.Namespace)
 }
 
-// infrastructureOf is the name of the AzureCluster that the machine's Cluster refers to; empty if the files do not say.
-func infrastructureOf(o *objects.Set, t *Target) string {
-	for _, object := range o.OfKind("Cluster") {
-		if object.Key.Namespace != t.machine.Owner.Namespace || object.Key.Name != t.machine.Owner.Spec.ClusterName {
-			continue
-		}
-		var cluster struct {
-			Spec struct {
-				InfrastructureRef struct{ Kind, Name string } `json:"infrastructureRef"`
-			} `json:"spec"`
-		}
-		if ref := &cluster.Spec.InfrastructureRef; json.Unmarshal(object.Data, &cluster) == nil && ref.Kind == "AzureCluster" {
-			return ref.Name
-		}
-	}
-	return ""
-}
-
-// azureObject is an object of Cluster API Provider Azure, or nil if the files do not have it.
-func azureObject(o *objects.Set, kind string, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	for _, object := range o.Items {
-		if groupKind(object) == (schema.GroupKind{Group: azure.Provider{}.Inherits().Group, Kind: kind}) && object.Key == key {
-			return decoded(object)
-		}
-	}
-	return nil, nil //nolint:nilnil // because the caller goes on without it
+// ofAzure refers to an object of Cluster API Provider Azure.
+func ofAzure(kind, name string) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{APIGroup: azure.Provider{}.Inherits().Group, Kind: kind, Name: name}
 }
 
 func groupKind(object objects.Object) schema.GroupKind {
 	return object.Version.WithKind(object.Kind).GroupKind()
-}
-
-func decoded(object objects.Object) (*unstructured.Unstructured, error) {
-	read := &unstructured.Unstructured{}
-	if err := read.UnmarshalJSON(object.Data); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: write an object of its kind", object.String())
-	}
-	read.SetNamespace(object.Key.Namespace)
-	return read, nil
 }
 
 // labelsOf returns the labels of a namespace; unread is true if the files do not have it.

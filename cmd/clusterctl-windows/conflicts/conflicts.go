@@ -61,17 +61,7 @@ func (s Subject) notes(cloudIsAsked bool) (notes []string) {
 
 // infrastructure is the Cluster's infrastructure object; false if the files do not have it.
 func (s Subject) infrastructure() (objects.Object, bool) {
-	return s.referred(s.Cluster.Spec.InfrastructureRef)
-}
-
-func (s Subject) referred(ref clusterv1.ContractVersionedObjectReference) (objects.Object, bool) {
-	for _, object := range s.Files.Items {
-		if object.Kind == ref.Kind && object.Version.Group == ref.APIGroup && object.Key.Namespace == s.Cluster.Namespace &&
-			object.Key.Name == ref.Name {
-			return object, true
-		}
-	}
-	return objects.Object{}, false
+	return s.Files.Referred(s.Cluster.Spec.InfrastructureRef, s.Cluster.Namespace)
 }
 
 // read reads another provider's object as far as it has the fields of T. What is of another type is refused elsewhere.

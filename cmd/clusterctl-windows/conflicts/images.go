@@ -22,16 +22,10 @@ func (s Subject) image() []imageField {
 	_, id, _ := strings.Cut(image.ID, "/providers/")
 	return []imageField{
 		{field + "computeGallery.version", image.ComputeGallery.Version},
-		{
-			field + "communityGallery.version",
-			image.CommunityGallery.Version,
-		},
+		{field + "communityGallery.version", image.CommunityGallery.Version},
 		{field + "marketplace.version", image.Marketplace.Version},
 		{field + "id", id},
-		{
-			field + "computeGallery.name",
-			image.ComputeGallery.Name,
-		},
+		{field + "computeGallery.name", image.ComputeGallery.Name},
 		{field + "communityGallery.name", image.CommunityGallery.Name},
 		{field + "marketplace.sku", image.Marketplace.SKU},
 		{field + "marketplace.offer", image.Marketplace.Offer},

@@ -36,9 +36,8 @@ func (s Subject) pools() (notes []string) {
 func (s Subject) pool(adapter string, ref infrav1.IPPoolReference) []string {
 	isIPAMs := ref.Kind == "InClusterIPPool" || ref.Kind == "GlobalInClusterIPPool"
 	if isIPAMs && ref.APIGroup != ipam {
-		return note("network interface %s: addressesFromPools has the apiGroup %q, but a %s is of %s; write "+
-			"that", adapter, ref.APIGroup,
-			ref.Kind, ipam)
+		return note("network interface %s: addressesFromPools has the apiGroup %q, but a %s is of %s; write that", adapter,
+			ref.APIGroup, ref.Kind, ipam)
 	}
 	var names []string
 	for _, object := range s.Files.Items {

@@ -34,7 +34,7 @@ func (s Subject) leads(field string, ref clusterv1.ContractVersionedObjectRefere
 	case isKnown && ref.APIGroup != group:
 		return note("%s: %s.apiGroup is %q, but the kind %s is of %s: write that", s.name(), field, ref.APIGroup, ref.Kind, group)
 	}
-	if _, found := s.referred(ref); found {
+	if _, found := s.Files.Referred(ref, s.Cluster.Namespace); found {
 		return nil
 	}
 	var names []string
@@ -44,9 +44,8 @@ func (s Subject) leads(field string, ref clusterv1.ContractVersionedObjectRefere
 		}
 	}
 	if meant := objects.Nearest(ref.Name, names); meant != "" {
-		return note("%s: %s names %s, which is not in %s; did you mean %s, which is "+
-			"there?", s.name(), field, refText(ref), s.Files.Source,
-			meant)
+		return note("%s: %s names %s, which is not in %s; did you mean %s, which is there?", s.name(), field, refText(ref),
+			s.Files.Source, meant)
 	}
 	return nil
 }

@@ -229,7 +229,7 @@ func TestTextsOfJSONAreThoseOfJSON(t *testing.T) {
 		for _, file := range []string{"x.json", "x.yaml"} {
 			found := expect.Got(readText(t, file, content))(t)
 			read := expect.Got(Field[string](found.Items[0], "data", "k"))(t)
-			expect.Same(t, quoted+" in "+file, want, *read)
+			expect.Same(t, quoted+" in "+file, want, read)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func Nearest(name string, names []string) string {
 		if sameName(name, word) {
 			return word
 		}
-		if n := distance(plain(name), plain(word)); n < shortest && n <= 1+len(word)/6 && n < len(word)/2 {
+		if n := Distance(plain(name), plain(word)); n < shortest && n <= 1+len(word)/6 && n < len(word)/2 {
 			best, shortest = word, n
 		}
 	}
@@ -92,8 +92,8 @@ func Nearest(name string, names []string) string {
 // longestNear is how long a name may be that is compared: no field has a longer one.
 const longestNear = 40
 
-// distance is how many letters must be put in, taken away, replaced, or swapped with their neighbour.
-func distance(a, b string) int {
+// Distance is how many letters must be put in, taken away, replaced, or swapped with their neighbour.
+func Distance(a, b string) int {
 	if len(a) > longestNear || len(b) > longestNear {
 		return longestNear
 	}

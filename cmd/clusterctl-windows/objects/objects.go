@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -209,21 +210,49 @@ func Decode[T any, P Pointer[T]](object Object) (P, error) {
 	return decoded, nil
 }
 
-// Field decodes one field of an object whose kind is another provider's. It returns nil if there is no such field.
-func Field[T any](object Object, path ...string) (*T, error) {
+// Referred returns the object that a Cluster of the namespace refers to; false if the files do not have it.
+func (s *Set) Referred(ref clusterv1.ContractVersionedObjectReference, namespace string) (object Object, found bool) {
+	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
+	for _, o := range s.Items {
+		if o.Kind == ref.Kind && o.Version.Group == ref.APIGroup && o.Key == key {
+			return o, true
+		}
+	}
+	return Object{}, false
+}
+
+// Unstructured is a copy of the same object, or nil.
+func (s *Set) Unstructured(ref clusterv1.ContractVersionedObjectReference, namespace string) (*unstructured.Unstructured, error) {
+	if object, found := s.Referred(ref, namespace); found {
+		return object.Unstructured()
+	}
+	return nil, nil //nolint:nilnil // because the files need not have it
+}
+
+// Unstructured is a copy of the object, for code that reads kinds of other providers.
+func (o Object) Unstructured() (*unstructured.Unstructured, error) {
+	read := &unstructured.Unstructured{}
+	if err := json.Unmarshal(o.Data, &read.Object); err != nil {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	read.SetNamespace(o.Key.Namespace)
+	return read, nil
+}
+
+// Field decodes one field of an object whose kind is another provider's. It is empty if there is no such field.
+func Field[T any](object Object, path ...string) (read T, err error) {
 	data := json.RawMessage(object.Data)
 	for _, name := range path {
 		var fields map[string]json.RawMessage
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
-			return nil, explainAt(object, strings.Join(path, "."), err)
+			return read, explainAt(object, strings.Join(path, "."), err)
 		}
 		if data = fields[name]; data == nil {
-			return nil, nil
+			return read, nil
 		}
 	}
-	read := new(T)
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, read); err != nil {
-		return nil, explainAt(object, strings.Join(path, "."), err)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &read); err != nil {
+		return read, explainAt(object, strings.Join(path, "."), err)
 	}
 	return read, nil
 }

@@ -9,13 +9,12 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects/oldnames"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 // Each field of Cluster API's v1beta1 that v1beta2 does not have is in the table, and the field that the table names is there.
 func TestOldNamesAreWhole(t *testing.T) {
-	used := map[oldnames.Field]bool{}
+	used := map[oldField]bool{}
 	for name := range expect.Got(capiSchemas())(t) {
 		kind, group, _ := strings.Cut(name, ".")
 		of := schema.GroupVersionKind{Group: group, Kind: kind, Version: "v1beta1"}
@@ -23,18 +22,18 @@ func TestOldNamesAreWhole(t *testing.T) {
 		of.Version = "v1beta2"
 		now := expect.Got(rulesOf(of))(t)
 		for _, path := range gone(schemaAt(before.structural, "spec"), schemaAt(now.structural, "spec"), "spec") {
-			found, within := oldnames.Find(kind, path)
+			found, within := findOld(kind, path)
 			used[found] = true
-			if found == (oldnames.Field{}) {
+			if found == (oldField{}) {
 				t.Errorf("%s: nothing says what became of %s", kind, path)
 				continue
 			}
-			if found.NewPath != "" && schemaAt(now.structural, strings.ReplaceAll(within+found.NewPath, "[]", "[0]")) == nil {
-				t.Errorf("%s: %s is said to be %s%s, and there is no such field", kind, path, within, found.NewPath)
+			if found.newPath != "" && schemaAt(now.structural, strings.ReplaceAll(within+found.newPath, "[]", "[0]")) == nil {
+				t.Errorf("%s: %s is said to be %s%s, and there is no such field", kind, path, within, found.newPath)
 			}
 		}
 	}
-	for name, one := range oldnames.Fields() {
+	for name, one := range oldNames {
 		if !used[one] && !belowOthers[name] {
 			t.Errorf("no kind has lost the field %s", name)
 		}

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects/oldnames"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
@@ -132,11 +131,11 @@ func TestPathsOfValues(t *testing.T) {
 // TestNewWords: the value of an old field is written for the new one, if that is another.
 func TestNewWords(t *testing.T) {
 	t.Parallel()
-	group := oldnames.Field{NewPath: "ref.apiGroup"}
-	seconds := oldnames.Field{NewPath: "a.nodeDrainTimeoutSeconds", Note: "it counts seconds"}
+	group := oldField{newPath: "ref.apiGroup"}
+	seconds := oldField{newPath: "a.nodeDrainTimeoutSeconds", note: "it counts seconds"}
 	const is, drain = "it is the name in v1beta1 for spec.", "it is the name in v1beta1 for spec.a.nodeDrainTimeoutSeconds; "
 	for _, c := range []struct {
-		field oldnames.Field
+		field oldField
 		value any
 		want  string
 	}{
@@ -144,15 +143,15 @@ func TestNewWords(t *testing.T) {
 		{group, "v1", is + "ref.apiGroup; write it there"},
 		{group, "a/v1", is + "ref.apiGroup; write it there"},
 		{group, "A b/v1", is + "ref.apiGroup; write it there"},
-		{oldnames.Field{NewPath: "ref.group"}, "a.test/v1", is + "ref.group; write it there"},
+		{oldField{newPath: "ref.group"}, "a.test/v1", is + "ref.group; write it there"},
 		{seconds, "10m", drain + "write nodeDrainTimeoutSeconds: 600"},
 		{seconds, "2min", drain + "write nodeDrainTimeoutSeconds: 120"},
 		{seconds, "10ms", drain + "it counts seconds"},
 		{seconds, "soon", drain + "it counts seconds"},
 		{seconds, nil, drain + "it counts seconds"},
-		{oldnames.Field{NewPath: "a.size"}, "5", is + "a.size; write it there"},
-		{oldnames.Field{Note: "it is gone"}, "5", "it is a field of v1beta1, and v1beta2 has none for it: it is gone"},
-		{oldnames.Field{}, "5", ""},
+		{oldField{newPath: "a.size"}, "5", is + "a.size; write it there"},
+		{oldField{note: "it is gone"}, "5", "it is a field of v1beta1, and v1beta2 has none for it: it is gone"},
+		{oldField{}, "5", ""},
 	} {
 		expect.Same(t, fmt.Sprint(c.field, " ", c.value), c.want, inNewWords(c.field, "spec.", c.value))
 	}

@@ -7,8 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects/oldnames"
 )
 
 // theirName is a field of another provider, and our field for the same.
@@ -58,7 +56,7 @@ func theirsAt(kind, path string) (theirName, bool) {
 // otherVersion reports that a field belongs to the other version of Cluster API, and what it is in this one.
 func otherVersion(object Object, path string, value any) string {
 	if object.Version.Version == clusterv1.GroupVersion.Version {
-		old, prefix := oldnames.Find(object.Kind, path)
+		old, prefix := findOld(object.Kind, path)
 		return inNewWords(old, prefix, value)
 	}
 	newer := schema.GroupVersion{Group: object.Version.Group, Version: clusterv1.GroupVersion.Version}
@@ -67,22 +65,22 @@ func otherVersion(object Object, path string, value any) string {
 		return ""
 	}
 	text := "it is a field of " + newer.Version + "; write apiVersion: " + newer.String()
-	if old := oldnames.OldName(path); old != "" {
+	if old := oldName(path); old != "" {
 		text += ", or " + old + " here"
 	}
 	return text
 }
 
 // inNewWords names the field of v1beta2 that is meant, and how to write the value there.
-func inNewWords(o oldnames.Field, prefix string, value any) string {
-	if o == (oldnames.Field{}) {
+func inNewWords(o oldField, prefix string, value any) string {
+	if o == (oldField{}) {
 		return ""
 	}
-	if o.NewPath == "" {
-		return "it is a field of v1beta1, and v1beta2 has none for it: " + o.Note
+	if o.newPath == "" {
+		return "it is a field of v1beta1, and v1beta2 has none for it: " + o.note
 	}
-	text := "it is the name in v1beta1 for " + prefix + o.NewPath
-	_, name := apart(o.NewPath)
+	text := "it is the name in v1beta1 for " + prefix + o.newPath
+	_, name := apart(o.newPath)
 	written, _ := value.(string)
 	group, _, isVersion := strings.Cut(written, "/")
 	switch seconds := inUnitOf(name, written); {
@@ -90,8 +88,8 @@ func inNewWords(o oldnames.Field, prefix string, value any) string {
 		return text + "; write apiGroup: " + group
 	case strings.HasSuffix(name, "Seconds") && seconds != "":
 		return text + "; write " + name + ": " + seconds
-	case o.Note != "":
-		return text + "; " + o.Note
+	case o.note != "":
+		return text + "; " + o.note
 	}
 	return text + "; write it there"
 }
@@ -117,176 +115,158 @@ const (
 	fromPools = "addresses come from pools: write the kind and name of one, such as an InClusterIPPool"
 )
 
+// theirRow is what is here for names that mean the same, with blanks in between.
+type theirRow struct{ names, provider, field, note string }
+
 // theirNames are fields of other providers that people copy into our objects, by our kind. A name begins with as many surrounding
 // fields as it needs to be unique.
 var theirNames = map[string]map[string]theirName{
-	"WindowsMachine": {
-		// VSphereMachine.
-		"numCPUs":           {capv, "vsphere.cpus", ""},
-		"numCoresPerSocket": {capv, "vsphere.coresPerSocket", ""},
-		"vsphere.template":  {capv, "vsphere.image.template", "image: {template: NAME}"},
-		"template":          {capv, "vsphere.image.template", "image: {template: NAME}"},
-		"vsphere.server":    {capv, "", "the Secret that identityRef names has the key server"},
-		"server":            {capv, "", "the Secret that identityRef names has the key server"},
-		"thumbprint": {capv, "", "the Secret that identityRef names has the key thumbprint, the SHA-256 of the " +
-			"certificate"},
-		"vsphere.network":          {capv, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
-		"network.devices":          {capv, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
-		"devices":                  {capv, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
-		"networkName":              {capv, "vsphere.networkInterfaces[].network", "network: NAME"},
-		"deviceName":               {capv, "vsphere.networkInterfaces[].name", "name: NAME, which Windows shows as well"},
-		"dhcp4":                    {capv, "", adapterByDHCP},
-		"dhcp6":                    {capv, "", adapterByDHCP},
-		"ipAddrs":                  {capv, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
-		"gateway4":                 {capv, "", "the gateway comes with the address from its pool"},
-		"gateway6":                 {capv, "", "the gateway comes with the address from its pool"},
-		"macAddr":                  {capv, "", "the MAC is computed from the machine, so that two machines never have the same"},
-		"searchDomains":            {capv, "", "Windows takes its search list from DHCP, or from the domain that it joins"},
-		"vsphere.diskGiB":          {capv, "", "the disk has the size of the template's; enlarge that"},
-		"diskGiB":                  {capv, "", "the disk has the size of the template's; enlarge that"},
-		"vsphere.dataDisks":        {capv, "", ofTheTemplate},
-		"additionalDisksGiB":       {capv, "", ofTheTemplate},
-		"cloneMode":                {capv, "", "a VM has disks of its own"},
-		"snapshot":                 {capv, "", "the template is cloned as it is"},
-		"storagePolicyName":        {capv, "vsphere.datastore", "datastore: NAME"},
-		"customVMXKeys":            {capv, "", ofTheTemplate},
-		"pciDevices":               {capv, "", ofTheTemplate},
-		"hardwareVersion":          {capv, "", ofTheTemplate},
-		"tagIDs":                   {capv, "", "a VM is marked by its instance UUID; tag it in the vCenter"},
-		"vsphere.os":               {capv, "", "it is always Windows"},
-		"powerOffMode":             {capv, "", "a VM is switched off before it is deleted, once its node is drained"},
-		"guestSoftPowerOffTimeout": {capv, "", "a VM is switched off before it is deleted, once its node is drained"},
-		"namingStrategy":           {capv, "", "the VM has the name that is computed from its Machine"},
-		"vsphere.failureDomain":    {capv, "", "machines on vSphere are placed by datacenter, datastore, folder and resourcePool"},
-		// VSphereMachine of v1beta2, and what is rare.
-		"guestSoftPowerOffTimeoutSeconds": {capv, "", "a VM is switched off before it is deleted, once its node is drained"},
-		"naming":                          {capv, "", "the VM has the name that is computed from its Machine"},
-		"nestedHV":                        {capv, "vsphere.nestedVirtualization", "nestedVirtualization: Enabled"},
-		"resources":                       {capv, "", ofTheTemplate},
-		"cryptoProfile":                   {capv, "", ofTheTemplate},
-		"cryptoKeyID":                     {capv, "", ofTheTemplate},
-		"ftEncryptionMode":                {capv, "", ofTheTemplate},
-		"migrateEncryption":               {capv, "", ofTheTemplate},
-		"devices.addressesFromPools":      {capv, "vsphere.networkInterfaces[].addressesFromPools", ""},
-		"devices.mtu":                     {capv, "vsphere.networkInterfaces[].mtu", ""},
-		"devices.nameservers":             {capv, "vsphere.networkInterfaces[].nameservers", ""},
-		"devices.routes":                  {capv, "vsphere.networkInterfaces[].routes", "- {to: RANGE, via: GATEWAY} for each"},
-		"network.routes":                  {capv, "vsphere.networkInterfaces[].routes", "- {to: RANGE, via: GATEWAY}, at an adapter"},
-		"skipIPAllocation":                {capv, "", adapterByDHCP},
-		"dhcp4Overrides":                  {capv, "", "Windows takes what DHCP gives"},
-		"dhcp6Overrides":                  {capv, "", "Windows takes what DHCP gives"},
-		// Fields of no provider, which users know from other tools.
-		"networkInterfaces.addresses":   {netplan, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
-		"networkInterfaces.ipAddresses": {client, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
-		"networkInterfaces.ipAddress":   {client, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
-		"networkInterfaces.gateway":     {netplan, "", "the gateway comes with the address from its pool"},
-		"networkInterfaces.subnetMask":  {client, "", "the prefix comes with the address from its pool"},
-		"networkInterfaces.dhcp":        {netplan, "", adapterByDHCP},
-		"networkInterfaces.macAddress":  {client, "", "the MAC is computed from the machine, so that two machines never have the same"},
-		"networkInterfaces.networkName": {client, "vsphere.networkInterfaces[].network", "network: NAME"},
-		"customization":                 {client, "", notCustomized},
-		"customizationSpec":             {client, "", notCustomized},
-		"guestCustomization":            {client, "", notCustomized},
-		"guestId":                       {client, "", ofTheTemplate},
-		"guestID":                       {client, "", ofTheTemplate},
-		"firmware":                      {client, "", ofTheTemplate},
-		"memoryGiB":                     {client, "vsphere.memoryMiB", inMiB},
-		"memoryGB":                      {client, "vsphere.memoryMiB", inMiB},
-		"vsphere.memory":                {client, "vsphere.memoryMiB", inMiB},
-		"vsphere.networks":              {client, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
-		"vsphere.host":                  {client, "vsphere.resourcePool", "/DATACENTER/host/HOST/Resources"},
-		"addressesFromPools.apiVersion": {capv, "vsphere.networkInterfaces[].addressesFromPools[].apiGroup", "without its version"},
-		"availabilitySet":               {client, "azure.zones", `zones: ["1"]; there are no availability sets`},
-		"availabilitySetID":             {client, "azure.zones", `zones: ["1"]; there are no availability sets`},
-		"identityRef.namespace":         {capz, "", "the Secret is in the namespace of the machine"},
-		"credentialsRef":                {client, "identityRef", "identityRef: {kind: Secret, name: NAME}"},
-		"secretRef":                     {client, "identityRef", "identityRef: {kind: Secret, name: NAME}"},
-		"vsphere.cluster":               {client, "vsphere.resourcePool", "/DATACENTER/host/CLUSTER/Resources"},
-		// AzureMachine.
-		"azure.cpus":      {capv, "azure.vmSize", "a size has both processors and memory"},
-		"azure.memoryMiB": {capv, "azure.vmSize", "a size has both processors and memory"},
-		"sshPublicKey": {capz, "", "the users of Windows and their keys are in spec.windows.users of the " +
-			"WindowsBootstrapConfig"},
-		"osDisk.diskSizeGB":          {capz, "azure.osDisk.sizeGiB", ""},
-		"osDisk.cachingType":         {capz, "azure.osDisk.caching", "caching: ReadWrite, ReadOnly or None"},
-		"osDisk.osType":              {capz, "", "it is always Windows"},
-		"osDisk.managedDisk":         {capz, "azure.osDisk.type", "type: Premium_LRS, for storageAccountType: Premium_LRS"},
-		"osDisk.diffDiskSettings":    {capz, "azure.osDisk.ephemeralPlacement", "ephemeralPlacement: Cache, Resource or NVMe"},
-		"dataDisks.nameSuffix":       {capz, "azure.dataDisks[].name", "name: NAME"},
-		"dataDisks.diskSizeGB":       {capz, "azure.dataDisks[].sizeGiB", ""},
-		"dataDisks.cachingType":      {capz, "azure.dataDisks[].caching", "caching: ReadWrite, ReadOnly or None"},
-		"dataDisks.managedDisk":      {capz, "azure.dataDisks[].type", "type: Premium_LRS, for storageAccountType: Premium_LRS"},
-		"azure.failureDomain":        {capz, "azure.zones", `zones: ["1"]`},
-		"failureDomain":              {capz, "azure.zones", `zones: ["1"]; a VM on vSphere has none`},
-		"identity":                   {capz, "azure.identities", "identities: {type: UserAssigned, userAssigned: [ID]}"},
-		"userAssignedIdentities":     {capz, "azure.identities", "identities: {type: UserAssigned, userAssigned: [ID]}"},
-		"systemAssignedIdentityRole": {capz, "", "the manager assigns no roles"},
-		"roleAssignmentName":         {capz, "", "the manager assigns no roles"},
-		"vmExtensions":               {capz, "", "what is to run on the node is a script of spec.custom of the WindowsBootstrapConfig"},
-		"subnetName":                 {capz, "azure.networkInterfaces[].subnet", "subnet: {name: NAME}"},
-		"privateIPConfigs": {capz, "azure.networkInterfaces[].secondaryAddresses", "their number, without the adapter's " +
-			"own address"},
-		"enableIPForwarding": {capz, "azure.networkInterfaces[].ipForwarding", "ipForwarding: Enabled"},
-		"allocatePublicIP":   {capz, "azure.networkInterfaces[].publicIP", "publicIP: Enabled"},
-		"azure.dnsServers":   {capz, "azure.networkInterfaces[].dnsServers", "for each adapter"},
-		"azure.acceleratedNetworking": {
-			capz, "azure.networkInterfaces[].acceleratedNetworking", "acceleratedNetworking: Enabled, for each adapter",
-		},
-		"spotVMOptions":              {capz, "azure.spot", "with priority: Spot beside it"},
-		"diagnostics":                {capz, "azure.bootDiagnostics", "bootDiagnostics: {type: Managed}"},
-		"additionalCapabilities":     {capz, "azure.ultraSSD", "ultraSSD: Enabled"},
-		"disableExtensionOperations": {capz, "azure.extensionOperations", "extensionOperations: Disabled"},
-		"virtualMachineScaleSetID":   {capz, "azure.scaleSetID", "scaleSetID: ID"},
-		"computeGallery.sku":         {capz, "azure.image.marketplace.sku", "an image of a gallery has gallery, name and version only"},
-		"thirdPartyImage":            {capz, "azure.image.marketplace.plan", "plan: Image"},
-		// AzureMachine, what is rare.
-		"disableVMBootstrapExtension": {capz, "", "the node reports its bootstrap itself, without an extension"},
-		"uefiSettings":                {capz, "azure.securityProfile", "secureBoot: Enabled and vTPM: Enabled"},
-		"image.sharedGallery":         {capz, "azure.image.computeGallery", "computeGallery: {gallery: NAME, name: NAME}"},
+	"WindowsMachine": byName(machineNames), "WindowsBootstrapConfig": byName(configNames),
+}
+
+func byName(rows []theirRow) map[string]theirName {
+	table := map[string]theirName{}
+	for _, row := range rows {
+		for name := range strings.FieldsSeq(row.names) {
+			table[name] = theirName{row.provider, row.field, row.note}
+		}
+	}
+	return table
+}
+
+var machineNames = []theirRow{
+	// VSphereMachine.
+	{"numCPUs", capv, "vsphere.cpus", ""},
+	{"numCoresPerSocket", capv, "vsphere.coresPerSocket", ""},
+	{"vsphere.template template", capv, "vsphere.image.template", "image: {template: NAME}"},
+	{"vsphere.server server", capv, "", "the Secret that identityRef names has the key server"},
+	{"thumbprint", capv, "", "the Secret that identityRef names has the key thumbprint, the SHA-256 of the certificate"},
+	{"vsphere.network network.devices devices", capv, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
+	{"networkName", capv, "vsphere.networkInterfaces[].network", "network: NAME"},
+	{"deviceName", capv, "vsphere.networkInterfaces[].name", "name: NAME, which Windows shows as well"},
+	{"dhcp4 dhcp6 skipIPAllocation", capv, "", adapterByDHCP},
+	{"ipAddrs", capv, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
+	{"gateway4 gateway6", capv, "", "the gateway comes with the address from its pool"},
+	{"macAddr", capv, "", "the MAC is computed from the machine, so that two machines never have the same"},
+	{"searchDomains", capv, "", "Windows takes its search list from DHCP, or from the domain that it joins"},
+	{"vsphere.diskGiB diskGiB", capv, "", "the disk has the size of the template's; enlarge that"},
+	{
+		"vsphere.dataDisks additionalDisksGiB customVMXKeys pciDevices hardwareVersion resources cryptoProfile cryptoKeyID " +
+			"ftEncryptionMode migrateEncryption",
+		capv, "", ofTheTemplate,
 	},
-	"WindowsBootstrapConfig": {
-		// KubeadmConfig.
-		"files":               {cabpk, "custom.files", `- {path: 'C:\NAME', content: TEXT}`},
-		"preKubeadmCommands":  {cabpk, "custom.preJoin", "each a script, as in - {name: setup, content: TEXT}"},
-		"postKubeadmCommands": {cabpk, "custom.postJoin", "each a script, as in - {name: setup, content: TEXT}"},
-		"bootCommands":        {cabpk, "custom.everyBoot", "each a script, as in - {name: setup, content: TEXT}"},
-		"kubeletExtraArgs": {
-			cabpk, "kubelet.extraArgs", `- {name: vmodule, value: kubelet_node_status=4}; v is kubelet.log.verbosity`,
-		},
-		"nodeRegistration":   {cabpk, "kubelet.extraArgs", "and its taints are spec.node.taints, its labels spec.node.labels"},
-		"registerWithTaints": {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
-		"joinConfiguration": {cabpk, "kubelet.extraArgs", "its taints are in node.taints; how a node joins is not for users " +
-			"to write"},
-		"nodeRegistration.taints":  {cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
-		"initConfiguration":        {cabpk, "", "a control plane runs on Linux, and its KubeadmControlPlane has it"},
-		"clusterConfiguration":     {cabpk, "", "a control plane runs on Linux, and its KubeadmControlPlane has it"},
-		"users":                    {cabpk, "windows.users", "- {name: NAME, role: Administrator, sshAuthorizedKeys: [KEY]}"},
-		"sshAuthorizedKeys":        {cabpk, "windows.users", "- {name: NAME, role: Administrator, sshAuthorizedKeys: [KEY]}"},
-		"users.sudo":               {cabpk, "windows.users[].role", "role: Administrator"},
-		"users.groups":             {cabpk, "windows.users[].role", "role: Administrator or User"},
-		"users.shell":              {cabpk, "", "OpenSSH for Windows has one shell for all users"},
-		"users.passwd":             {cabpk, "", "a user gets a random password, and logs in with a key"},
-		"users.password":           {cabpk, "", "a user gets a random password, and logs in with a key"},
-		"windows.computerName":     {client, "", "the computer has the name that is computed from its machine, of at most 15 letters"},
-		"windows.hostname":         {client, "", "the computer has the name that is computed from its machine, of at most 15 letters"},
-		"users.lockPassword":       {cabpk, "", "a user gets a random password, and logs in with a key"},
-		"ntp":                      {cabpk, "windows.ntpServers", "ntpServers: [time.example.com]"},
-		"diskSetup":                {cabpk, "windows.dataDrive", "dataDrive: {letter: D, format: IfEmpty}"},
-		"mounts":                   {cabpk, "windows.dataDrive", "dataDrive: {letter: D, format: IfEmpty}"},
-		"format":                   {cabpk, "", "the user data is always for cloudbase-init"},
-		"ignition":                 {cabpk, "", "the user data is always for cloudbase-init"},
-		"verbosity":                {cabpk, "kubelet.log.verbosity", ""},
-		"useExperimentalRetryJoin": {cabpk, "", "each step of the join is tried again by itself"},
-		"files.owner":              {cabpk, "custom.files[].access", "access: Administrators or Inherited"},
-		"files.permissions":        {cabpk, "custom.files[].access", "access: Administrators or Inherited"},
-		"files.append":             {cabpk, "", "a file is written as a whole"},
-		"files.encoding":           {cabpk, "custom.files[].contentFrom", "binary content belongs in a Secret or ConfigMap"},
-		"custom.files.secret":      {cabpk, "custom.files[].contentFrom", "contentFrom: {secret: {name: NAME, key: KEY}}"},
-		// What is a field of its own elsewhere.
-		"systemReserved":     {kubelet, "reservations.system", "{cpu: 500m, memory: 2Gi}"},
-		"kubeReserved":       {kubelet, "reservations.kube", "{cpu: 500m, memory: 1Gi}"},
-		"evictionHard":       {kubelet, "reservations.eviction", "{memoryAvailable: 500Mi}"},
-		"kubelet.nodeLabels": {cabpk, "node.labels", "{KEY: VALUE}"},
-		"kubelet.nodeIP":     {cabpk, "", "the address is that of the adapter in spec.network.interface"},
+	{"cloneMode", capv, "", "a VM has disks of its own"},
+	{"snapshot", capv, "", "the template is cloned as it is"},
+	{"storagePolicyName", capv, "vsphere.datastore", "datastore: NAME"},
+	{"tagIDs", capv, "", "a VM is marked by its instance UUID; tag it in the vCenter"},
+	{"vsphere.os", capv, "", "it is always Windows"},
+	{
+		"powerOffMode guestSoftPowerOffTimeout guestSoftPowerOffTimeoutSeconds",
+		capv, "", "a VM is switched off before it is deleted, once its node is drained",
 	},
+	{"namingStrategy naming", capv, "", "the VM has the name that is computed from its Machine"},
+	{"vsphere.failureDomain", capv, "", "machines on vSphere are placed by datacenter, datastore, folder and resourcePool"},
+	// VSphereMachine of v1beta2, and what is rare.
+	{"nestedHV", capv, "vsphere.nestedVirtualization", "nestedVirtualization: Enabled"},
+	{"devices.addressesFromPools", capv, "vsphere.networkInterfaces[].addressesFromPools", ""},
+	{"devices.mtu", capv, "vsphere.networkInterfaces[].mtu", ""},
+	{"devices.nameservers", capv, "vsphere.networkInterfaces[].nameservers", ""},
+	{"devices.routes", capv, "vsphere.networkInterfaces[].routes", "- {to: RANGE, via: GATEWAY} for each"},
+	{"network.routes", capv, "vsphere.networkInterfaces[].routes", "- {to: RANGE, via: GATEWAY}, at an adapter"},
+	{"dhcp4Overrides dhcp6Overrides", capv, "", "Windows takes what DHCP gives"},
+	// Fields of no provider, which users know from other tools.
+	{"networkInterfaces.addresses", netplan, "vsphere.networkInterfaces[].addressesFromPools", fromPools},
+	{
+		"networkInterfaces.ipAddresses networkInterfaces.ipAddress",
+		client, "vsphere.networkInterfaces[].addressesFromPools", fromPools,
+	},
+	{"networkInterfaces.gateway", netplan, "", "the gateway comes with the address from its pool"},
+	{"networkInterfaces.subnetMask", client, "", "the prefix comes with the address from its pool"},
+	{"networkInterfaces.dhcp", netplan, "", adapterByDHCP},
+	{"networkInterfaces.macAddress", client, "", "the MAC is computed from the machine, so that two machines never have the same"},
+	{"networkInterfaces.networkName", client, "vsphere.networkInterfaces[].network", "network: NAME"},
+	{"customization customizationSpec guestCustomization", client, "", notCustomized},
+	{"guestId guestID firmware", client, "", ofTheTemplate},
+	{"memoryGiB memoryGB vsphere.memory", client, "vsphere.memoryMiB", inMiB},
+	{"vsphere.networks", client, "vsphere.networkInterfaces", "- {name: node, network: NAME} for each adapter"},
+	{"vsphere.host", client, "vsphere.resourcePool", "/DATACENTER/host/HOST/Resources"},
+	{"addressesFromPools.apiVersion", capv, "vsphere.networkInterfaces[].addressesFromPools[].apiGroup", "without its version"},
+	{"availabilitySet availabilitySetID", client, "azure.zones", `zones: ["1"]; there are no availability sets`},
+	{"identityRef.namespace", capz, "", "the Secret is in the namespace of the machine"},
+	{"credentialsRef secretRef", client, "identityRef", "identityRef: {kind: Secret, name: NAME}"},
+	{"vsphere.cluster", client, "vsphere.resourcePool", "/DATACENTER/host/CLUSTER/Resources"},
+	// AzureMachine.
+	{"azure.cpus azure.memoryMiB", capv, "azure.vmSize", "a size has both processors and memory"},
+	{"sshPublicKey", capz, "", "the users of Windows and their keys are in spec.windows.users of the WindowsBootstrapConfig"},
+	{"osDisk.diskSizeGB", capz, "azure.osDisk.sizeGiB", ""},
+	{"osDisk.cachingType", capz, "azure.osDisk.caching", "caching: ReadWrite, ReadOnly or None"},
+	{"osDisk.osType", capz, "", "it is always Windows"},
+	{"osDisk.managedDisk", capz, "azure.osDisk.type", "type: Premium_LRS, for storageAccountType: Premium_LRS"},
+	{"osDisk.diffDiskSettings", capz, "azure.osDisk.ephemeralPlacement", "ephemeralPlacement: Cache, Resource or NVMe"},
+	{"dataDisks.nameSuffix", capz, "azure.dataDisks[].name", "name: NAME"},
+	{"dataDisks.diskSizeGB", capz, "azure.dataDisks[].sizeGiB", ""},
+	{"dataDisks.cachingType", capz, "azure.dataDisks[].caching", "caching: ReadWrite, ReadOnly or None"},
+	{"dataDisks.managedDisk", capz, "azure.dataDisks[].type", "type: Premium_LRS, for storageAccountType: Premium_LRS"},
+	{"azure.failureDomain", capz, "azure.zones", `zones: ["1"]`},
+	{"failureDomain", capz, "azure.zones", `zones: ["1"]; a VM on vSphere has none`},
+	{"identity userAssignedIdentities", capz, "azure.identities", "identities: {type: UserAssigned, userAssigned: [ID]}"},
+	{"systemAssignedIdentityRole roleAssignmentName", capz, "", "the manager assigns no roles"},
+	{"vmExtensions", capz, "", "what is to run on the node is a script of spec.custom of the WindowsBootstrapConfig"},
+	{"subnetName", capz, "azure.networkInterfaces[].subnet", "subnet: {name: NAME}"},
+	{"privateIPConfigs", capz, "azure.networkInterfaces[].secondaryAddresses", "their number, without the adapter's own address"},
+	{"enableIPForwarding", capz, "azure.networkInterfaces[].ipForwarding", "ipForwarding: Enabled"},
+	{"allocatePublicIP", capz, "azure.networkInterfaces[].publicIP", "publicIP: Enabled"},
+	{"azure.dnsServers", capz, "azure.networkInterfaces[].dnsServers", "for each adapter"},
+	{
+		"azure.acceleratedNetworking",
+		capz, "azure.networkInterfaces[].acceleratedNetworking", "acceleratedNetworking: Enabled, for each adapter",
+	},
+	{"spotVMOptions", capz, "azure.spot", "with priority: Spot beside it"},
+	{"diagnostics", capz, "azure.bootDiagnostics", "bootDiagnostics: {type: Managed}"},
+	{"additionalCapabilities", capz, "azure.ultraSSD", "ultraSSD: Enabled"},
+	{"disableExtensionOperations", capz, "azure.extensionOperations", "extensionOperations: Disabled"},
+	{"virtualMachineScaleSetID", capz, "azure.scaleSetID", "scaleSetID: ID"},
+	{"computeGallery.sku", capz, "azure.image.marketplace.sku", "an image of a gallery has gallery, name and version only"},
+	{"thirdPartyImage", capz, "azure.image.marketplace.plan", "plan: Image"},
+	// AzureMachine, what is rare.
+	{"disableVMBootstrapExtension", capz, "", "the node reports its bootstrap itself, without an extension"},
+	{"uefiSettings", capz, "azure.securityProfile", "secureBoot: Enabled and vTPM: Enabled"},
+	{"image.sharedGallery", capz, "azure.image.computeGallery", "computeGallery: {gallery: NAME, name: NAME}"},
+}
+
+var configNames = []theirRow{
+	// KubeadmConfig.
+	{"files", cabpk, "custom.files", `- {path: 'C:\NAME', content: TEXT}`},
+	{"preKubeadmCommands", cabpk, "custom.preJoin", "each a script, as in - {name: setup, content: TEXT}"},
+	{"postKubeadmCommands", cabpk, "custom.postJoin", "each a script, as in - {name: setup, content: TEXT}"},
+	{"bootCommands", cabpk, "custom.everyBoot", "each a script, as in - {name: setup, content: TEXT}"},
+	{"kubeletExtraArgs", cabpk, "kubelet.extraArgs", `- {name: vmodule, value: kubelet_node_status=4}; v is kubelet.log.verbosity`},
+	{"nodeRegistration", cabpk, "kubelet.extraArgs", "and its taints are spec.node.taints, its labels spec.node.labels"},
+	{"registerWithTaints nodeRegistration.taints", cabpk, "node.taints", "- {key: KEY, effect: NoSchedule}"},
+	{"joinConfiguration", cabpk, "kubelet.extraArgs", "its taints are in node.taints; how a node joins is not for users to write"},
+	{"initConfiguration clusterConfiguration", cabpk, "", "a control plane runs on Linux, and its KubeadmControlPlane has it"},
+	{"users sshAuthorizedKeys", cabpk, "windows.users", "- {name: NAME, role: Administrator, sshAuthorizedKeys: [KEY]}"},
+	{"users.sudo", cabpk, "windows.users[].role", "role: Administrator"},
+	{"users.groups", cabpk, "windows.users[].role", "role: Administrator or User"},
+	{"users.shell", cabpk, "", "OpenSSH for Windows has one shell for all users"},
+	{"users.passwd users.password users.lockPassword", cabpk, "", "a user gets a random password, and logs in with a key"},
+	{
+		"windows.computerName windows.hostname",
+		client, "", "the computer has the name that is computed from its machine, of at most 15 letters",
+	},
+	{"ntp", cabpk, "windows.ntpServers", "ntpServers: [time.example.com]"},
+	{"diskSetup mounts", cabpk, "windows.dataDrive", "dataDrive: {letter: D, format: IfEmpty}"},
+	{"format ignition", cabpk, "", "the user data is always for cloudbase-init"},
+	{"verbosity", cabpk, "kubelet.log.verbosity", ""},
+	{"useExperimentalRetryJoin", cabpk, "", "each step of the join is tried again by itself"},
+	{"files.owner files.permissions", cabpk, "custom.files[].access", "access: Administrators or Inherited"},
+	{"files.append", cabpk, "", "a file is written as a whole"},
+	{"files.encoding", cabpk, "custom.files[].contentFrom", "binary content belongs in a Secret or ConfigMap"},
+	{"custom.files.secret", cabpk, "custom.files[].contentFrom", "contentFrom: {secret: {name: NAME, key: KEY}}"},
+	// What is a field of its own elsewhere.
+	{"systemReserved", kubelet, "reservations.system", "{cpu: 500m, memory: 2Gi}"},
+	{"kubeReserved", kubelet, "reservations.kube", "{cpu: 500m, memory: 1Gi}"},
+	{"evictionHard", kubelet, "reservations.eviction", "{memoryAvailable: 500Mi}"},
+	{"kubelet.nodeLabels", cabpk, "node.labels", "{KEY: VALUE}"},
+	{"kubelet.nodeIP", cabpk, "", "the address is that of the adapter in spec.network.interface"},
 }

@@ -5,20 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync"
 
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1" //nolint:staticcheck // because users' files have it
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/core/webhooks/admission"
 	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	webhookadmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	kjson "sigs.k8s.io/json"
 )
 
 // webhooks are what an API server asks Cluster API about an object of one of its kinds, in whatever version it is written. The
-// conversions are Cluster API's own code. What its webhooks set and refuse is in defaults.go and clusterapi.go, in our words, and
-// test/suites/agree compares them with the real ones. For topologies, cmd/clusterctl-windows/topology asks the real ones.
+// conversions and the webhooks are Cluster API's own code (cluster-api v1.14.2, core/webhooks/admission), with its feature gates
+// as they are without flags. What they refuse is in our words: clusterapi.go. Those of Cluster and ClusterClass need a cluster
+// for topologies: clusterapi.go has what else the one refuses, and cmd/clusterctl-windows/topology asks both.
 type webhooks interface {
 	// fill sets what the mutating webhook sets, and keeps the version.
 	fill(version string, data []byte) (map[string]any, error)
@@ -35,21 +42,23 @@ var webhooksByKind = map[string]webhooks{
 		conversion.ConvertClusterClassV1Beta1ToHub, conversion.ConvertClusterClassHubToV1Beta1, nil, nil,
 	},
 	"Machine": kindWebhooks[clusterv1.Machine, clusterv1beta1.Machine]{
-		conversion.ConvertMachineV1Beta1ToHub, conversion.ConvertMachineHubToV1Beta1, fillMachine, refuseMachine,
+		conversion.ConvertMachineV1Beta1ToHub, conversion.ConvertMachineHubToV1Beta1, &admission.Machine{}, nil,
 	},
 	"MachineSet": kindWebhooks[clusterv1.MachineSet, clusterv1beta1.MachineSet]{
-		conversion.ConvertMachineSetV1Beta1ToHub, conversion.ConvertMachineSetHubToV1Beta1, fillMachineSet, refuseMachineSet,
+		conversion.ConvertMachineSetV1Beta1ToHub, conversion.ConvertMachineSetHubToV1Beta1, &admission.MachineSet{},
+		func(m *clusterv1.MachineSet) field.ErrorList { return refuseNaming(&m.Spec.MachineNaming) },
 	},
 	"MachineDeployment": kindWebhooks[clusterv1.MachineDeployment, clusterv1beta1.MachineDeployment]{
 		conversion.ConvertMachineDeploymentV1Beta1ToHub, conversion.ConvertMachineDeploymentHubToV1Beta1,
-		fillMachineDeployment, refuseMachineDeployment,
+		&admission.MachineDeployment{},
+		func(m *clusterv1.MachineDeployment) field.ErrorList { return refuseNaming(&m.Spec.MachineNaming) },
 	},
 	"MachinePool": kindWebhooks[clusterv1.MachinePool, clusterv1beta1.MachinePool]{
-		conversion.ConvertMachinePoolV1Beta1ToHub, conversion.ConvertMachinePoolHubToV1Beta1, fillMachinePool, refuseMachinePool,
+		conversion.ConvertMachinePoolV1Beta1ToHub, conversion.ConvertMachinePoolHubToV1Beta1, &admission.MachinePool{}, nil,
 	},
 	"MachineHealthCheck": kindWebhooks[clusterv1.MachineHealthCheck, clusterv1beta1.MachineHealthCheck]{
 		conversion.ConvertMachineHealthCheckV1Beta1ToHub, conversion.ConvertMachineHealthCheckHubToV1Beta1,
-		fillHealthCheck, refuseHealthCheck,
+		&admission.MachineHealthCheck{}, nil,
 	},
 }
 
@@ -72,20 +81,36 @@ func webhooksOf(object Object) webhooks {
 
 // kindWebhooks are the webhooks of a kind that has a hub, which Cluster API works with, and an older version.
 type kindWebhooks[Hub, Old any] struct {
-	convert  func(context.Context, *Old, *Hub) error
-	down     func(context.Context, *Hub, *Old) error
-	defaults func(*Hub) error
-	// refuse is nil for a ClusterClass: cmd/clusterctl-windows/topology asks Cluster API's own webhook about one that is used.
+	convert func(context.Context, *Old, *Hub) error
+	down    func(context.Context, *Hub, *Old) error
+	// hook sets the defaults and refuses; nil for the kinds about which it asks a cluster.
+	hook webhook[*Hub]
+	// refuse has what the hook is not asked about, and may take that away from the object.
 	refuse func(*Hub) field.ErrorList
 }
+
+// webhook is one of Cluster API, for a kind about which it asks no cluster.
+type webhook[T any] interface {
+	Default(ctx context.Context, object T) error
+	ValidateCreate(ctx context.Context, object T) (webhookadmission.Warnings, error)
+}
+
+// creation is what the webhooks are asked with. Their log is for operators of a manager.
+var creation = webhookadmission.NewContextWithRequest(log.IntoContext(context.Background(), logr.Discard()),
+	webhookadmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create}})
+
+var unreadAnnotation = regexp.MustCompile(`could not parse the value of the "([^"]+)" annotation`)
 
 func (h kindWebhooks[Hub, Old]) fill(version string, data []byte) (map[string]any, error) {
 	hub, err := h.read(version, data)
 	if err != nil {
 		return nil, err
 	}
-	if h.defaults != nil {
-		if err := h.defaults(hub); err != nil {
+	if h.hook != nil {
+		if err := h.hook.Default(creation, hub); err != nil {
+			if annotation := unreadAnnotation.FindStringSubmatch(err.Error()); annotation != nil {
+				err = fmt.Errorf("the annotation %s must be a whole number", annotation[1])
+			}
 			return nil, err
 		}
 	}
@@ -104,13 +129,15 @@ func (h kindWebhooks[Hub, Old]) admit(version string, data []byte) (converted []
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.refuse != nil {
-		if refused = h.refuse(hub); len(refused) > 0 {
-			return nil, refused, nil
-		}
-	}
 	converted, err = json.Marshal(hub)
-	return converted, nil, err
+	if h.refuse != nil {
+		refused = h.refuse(hub)
+	}
+	if h.hook != nil {
+		_, invalid := h.hook.ValidateCreate(creation, hub)
+		refused = append(refused, refusals(invalid)...)
+	}
+	return converted, refused, err
 }
 
 // read decodes an object of either version as the hub. The conversions that are generated drop references; these keep them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
@@ -82,13 +83,13 @@ func isIPv6Pool(o *objects.Set, namespace string, pool adapters.Pool) bool {
 			continue
 		}
 		gateway, err := objects.Field[string](object, "spec", "gateway")
-		if err == nil && gateway != nil {
-			address, err := netip.ParseAddr(*gateway)
+		if err == nil && gateway != "" {
+			address, err := netip.ParseAddr(gateway)
 			return err == nil && address.Is6()
 		}
 		addresses, err := objects.Field[[]string](object, "spec", "addresses")
-		if err == nil && addresses != nil && len(*addresses) > 0 {
-			return slices.Contains([]byte((*addresses)[0]), ':')
+		if err == nil && len(addresses) > 0 {
+			return strings.Contains(addresses[0], ":")
 		}
 	}
 	return false

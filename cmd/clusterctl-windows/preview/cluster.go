@@ -28,23 +28,21 @@ func (m *Machine) bringsKubeconfig() bool {
 // findEndpoint takes the endpoint from the cluster's infrastructure, as Cluster API does. In files from git only that object
 // has it, or none has it yet.
 func (m *Machine) findEndpoint(o *objects.Set) error {
-	ref, source := m.cluster.Spec.InfrastructureRef, "the Cluster's infrastructure"
-	for _, object := range o.Items {
-		if !refersTo(ref, m.cluster.Namespace, object) {
-			continue
-		}
-		source = object.String()
-		endpoint, err := objects.Field[clusterv1.APIEndpoint](object, "spec", "controlPlaneEndpoint")
-		if err != nil {
-			return err
-		}
-		if endpoint != nil && endpoint.IsValid() {
-			m.cluster.Spec.ControlPlaneEndpoint = *endpoint
-			m.note("Cluster %s has no spec.controlPlaneEndpoint yet; using %s from %s", m.cluster.Name, endpoint.String(), source)
-			return nil
-		}
+	object, found := o.Referred(m.cluster.Spec.InfrastructureRef, m.cluster.Namespace)
+	if !found {
+		m.fillEndpoint("the Cluster's infrastructure")
+		return nil
 	}
-	m.fillEndpoint(source)
+	endpoint, err := objects.Field[clusterv1.APIEndpoint](object, "spec", "controlPlaneEndpoint")
+	if err != nil {
+		return err
+	}
+	if !endpoint.IsValid() {
+		m.fillEndpoint(object.String())
+		return nil
+	}
+	m.cluster.Spec.ControlPlaneEndpoint = endpoint
+	m.note("Cluster %s has no spec.controlPlaneEndpoint yet; using %s from %s", m.cluster.Name, endpoint.String(), object)
 	return nil
 }
 

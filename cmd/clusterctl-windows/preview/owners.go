@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -34,17 +35,12 @@ func (m *Machine) refuseOwner(o *objects.Set) error {
 // refuseVersion compares the machine's version with that of its control plane, as far as that is among the files.
 func (m *Machine) refuseVersion(o *objects.Set) error {
 	wanted := m.cluster.Spec.Topology.Version
-	for _, object := range o.Items {
-		if !refersTo(m.cluster.Spec.ControlPlaneRef, m.cluster.Namespace, object) {
-			continue
-		}
+	if object, found := o.Referred(m.cluster.Spec.ControlPlaneRef, m.cluster.Namespace); found {
 		version, err := objects.Field[string](object, "spec", "version")
 		if err != nil {
 			return err
 		}
-		if version != nil {
-			wanted = *version
-		}
+		wanted = cmp.Or(version, wanted)
 	}
 	wait, refused := refusals.Skew(m.Owner, wanted)
 	if refused != "" {

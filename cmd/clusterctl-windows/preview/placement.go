@@ -1,7 +1,6 @@
 package preview
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -40,7 +39,7 @@ func (m *Machine) resolve(o *objects.Set, placer cloud.Placer) error {
 	} else if !inherit.Understood(placer, m.cluster) {
 		return placer.Resolve(m.Windows, nil)
 	}
-	object, err := infrastructureOf(o, m.cluster.Namespace, ref)
+	object, err := o.Unstructured(ref, m.cluster.Namespace)
 	if err != nil {
 		return err
 	}
@@ -79,29 +78,6 @@ func (m *Machine) resolveBy(
 		}
 	}
 	return nil
-}
-
-// infrastructureOf is a copy of the Cluster's infrastructure object, or nil if the files do not have it.
-func infrastructureOf(
-	o *objects.Set, namespace string, ref clusterv1.ContractVersionedObjectReference,
-) (*unstructured.Unstructured, error) {
-	for _, found := range o.Items {
-		if !refersTo(ref, namespace, found) {
-			continue
-		}
-		object := &unstructured.Unstructured{}
-		if err := json.Unmarshal(found.Data, &object.Object); err != nil {
-			return nil, fmt.Errorf("%s: %w", found, err)
-		}
-		object.SetNamespace(found.Key.Namespace)
-		return object, nil
-	}
-	return nil, nil
-}
-
-func refersTo(ref clusterv1.ContractVersionedObjectReference, namespace string, object objects.Object) bool {
-	return object.Kind == ref.Kind && object.Version.Group == ref.APIGroup &&
-		object.Key == types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
 // notePause: no machine is placed by an object that is paused, until it goes on.
@@ -181,12 +157,8 @@ func (m *Machine) tenant(o *objects.Set) (tenant, source string, err error) {
 	}
 	for _, object := range o.Items {
 		if object.Kind == string(infrav1.IdentityAzureCluster) && object.Key == key {
-			id, err := objects.Field[string](object, "spec", "tenantID")
-			if err != nil {
+			if tenant, err = objects.Field[string](object, "spec", "tenantID"); err != nil {
 				return "", "", err
-			}
-			if id != nil {
-				tenant = *id
 			}
 		}
 	}

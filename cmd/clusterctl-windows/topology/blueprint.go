@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -62,12 +61,7 @@ func (t *topology) template(ref clusterv1.ClusterClassTemplateReference) (*unstr
 		return nil, fmt.Errorf("%s has apiVersion %s, but its ClusterClass refers to it as %s; write the same in both",
 			object, object.Version, ref.APIVersion)
 	}
-	template := &unstructured.Unstructured{}
-	if err := json.Unmarshal(object.Data, &template.Object); err != nil {
-		return nil, fmt.Errorf("%s: %w", object, err)
-	}
-	template.SetNamespace(object.Key.Namespace)
-	return template, nil
+	return object.Unstructured()
 }
 
 // Cluster API's templates of names, where a class has none (cluster-api v1.14.2, exp/topology/desiredstate).

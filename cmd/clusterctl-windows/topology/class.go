@@ -2,14 +2,12 @@ package topology
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -129,8 +127,8 @@ func (t *topology) refuseClass() error {
 	}
 	lines := found.Lines()
 	var refused []error
-	for _, c := range causes(err) {
-		refused = append(refused, fmt.Errorf("%s (%s): %s", found, lines.Place(partsOf(c.path)...), c.words()))
+	for _, c := range objects.Causes(err) {
+		refused = append(refused, fmt.Errorf("%s (%s): %s", found, lines.Place(partsOf(c.Path)...), c))
 	}
 	return errors.Join(refused...)
 }
@@ -144,46 +142,6 @@ func (t *topology) name() string { return t.object.String() }
 // wrap adds the Cluster and a place in it to an error.
 func (t *topology) wrap(err error, path ...string) error {
 	return fmt.Errorf("%s (%s): %w", t.object, t.lines().Place(path...), err)
-}
-
-// cause is what a webhook refuses.
-type cause struct{ path, text string }
-
-func (c cause) words() string {
-	if c.path == "" {
-		return c.text
-	}
-	return c.path + ": " + c.text
-}
-
-// causes are those of an answer of a webhook, without the values, which may be secrets.
-func causes(err error) []cause {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || status.ErrStatus.Details == nil {
-		return []cause{{text: err.Error()}}
-	}
-	var causes []cause
-	for _, c := range status.ErrStatus.Details.Causes {
-		causes = append(causes, cause{c.Field, detailOf(c.Message)})
-	}
-	return causes
-}
-
-var invalidValue = regexp.MustCompile(`^(Invalid value|Unsupported value|Duplicate value): `)
-
-// detailOf is a message of a field without its kind and the value, which is written as in JSON.
-func detailOf(message string) string {
-	rest := message[len(invalidValue.FindString(message)):]
-	if rest == message {
-		return strings.TrimPrefix(strings.TrimPrefix(message, "Forbidden: "), "Required value: ")
-	}
-	decoder := json.NewDecoder(strings.NewReader(rest))
-	var value any
-	if decoder.Decode(&value) != nil {
-		_, detail, _ := strings.Cut(rest, ": ")
-		return detail
-	}
-	return strings.TrimPrefix(rest[decoder.InputOffset():], ": ")
 }
 
 var partOfPath = regexp.MustCompile(`[^.\[\]]+`)

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,7 +47,7 @@ func (r reader) contracts(name string) map[string]string {
 	for _, object := range r.files.Items {
 		if object.Kind == "CustomResourceDefinition" && object.Key.Name == name {
 			if found, err := objects.Field[map[string]string](object, "metadata", "labels"); err == nil && found != nil {
-				return *found
+				return found
 			}
 		}
 		if kind := strings.TrimSuffix(object.Kind, "Template"); contract.CalculateCRDName(object.Version.Group, kind) == name {
@@ -62,23 +61,10 @@ func (r reader) contracts(name string) map[string]string {
 // are off.
 type noWriter struct{ client.Client }
 
-// readOnly is a client of the files.
+// readOnly is a client of the files: Get and List are those of the reader.
 type readOnly struct {
 	noWriter
 	reader
-}
-
-// Get and List are those of the files.
-func (r readOnly) Get(ctx context.Context, key client.ObjectKey, target client.Object, options ...client.GetOption) error {
-	if err := r.reader.Get(ctx, key, target, options...); err != nil {
-		return fmt.Errorf("read from the files: %w", err)
-	}
-	return nil
-}
-
-// List finds nothing.
-func (r readOnly) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	return r.reader.List(ctx, list, options...)
 }
 
 // noClusters is for connections to workload clusters, which are asked only about MachinePools that are there.

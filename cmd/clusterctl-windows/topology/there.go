@@ -18,7 +18,7 @@ func isWindows(object objects.Object) bool {
 		return false
 	}
 	kind, err := objects.Field[string](object, path...)
-	return err == nil && kind != nil && (*kind == "WindowsMachine" || *kind == windowsTemplates.Kind)
+	return err == nil && (kind == "WindowsMachine" || kind == windowsTemplates.Kind)
 }
 
 // hasWindows reports whether the files have any of them.
@@ -31,10 +31,7 @@ func isExpanded(o *objects.Set, cluster *clusterv1.Cluster) bool {
 			return false
 		}
 		labels, err := objects.Field[map[string]string](object, "metadata", "labels")
-		if err != nil || labels == nil || (*labels)[clusterv1.ClusterNameLabel] != cluster.Name {
-			return false
-		}
-		_, owned := (*labels)[clusterv1.ClusterTopologyOwnedLabel]
-		return owned
+		_, owned := labels[clusterv1.ClusterTopologyOwnedLabel]
+		return err == nil && owned && labels[clusterv1.ClusterNameLabel] == cluster.Name
 	})
 }

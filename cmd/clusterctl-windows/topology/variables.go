@@ -162,12 +162,9 @@ func lineOf(h holder, path string) []string {
 func (t *topology) refuseCluster() error {
 	asked := &admission.Cluster{Client: reader{t.files, t.class}}
 	_, err := asked.ValidateCreate(silent, t.cluster)
-	if err == nil {
-		return nil
-	}
 	var refused []error
-	for _, c := range causes(err) {
-		refused = append(refused, t.wrap(errors.New(c.words()), partsOf(c.path)...))
+	for _, c := range objects.Causes(err) {
+		refused = append(refused, t.wrap(errors.New(c.String()), partsOf(c.Path)...))
 	}
 	return errors.Join(refused...)
 }

@@ -143,7 +143,7 @@ func (r *run) remove(step *plan.Remove) error {
 // reservations writes the file whose content depends on the size of the machine.
 func (r *run) reservations(step *plan.Reservations) error {
 	for _, rule := range step.Rules {
-		found, err := plan.FromFact(rule.Fact).Resolve(r.facts)
+		found, err := r.resolve(plan.FromFact(rule.Fact))
 		if err != nil {
 			return err
 		}
@@ -151,11 +151,11 @@ func (r *run) reservations(step *plan.Reservations) error {
 		if row == nil {
 			return failf("no row of '%s' fits %s = %s", rule.Set, rule.Fact, found)
 		}
-		value, err := plan.Tree{"": row.Value}.Resolve(r.facts)
+		value, err := r.resolveTree(row.Value)
 		if err != nil {
 			return err
 		}
-		if err := set(step.Patch, strings.Split(rule.Set, "."), value[""]); err != nil {
+		if err := set(step.Patch, strings.Split(rule.Set, "."), value); err != nil {
 			return err
 		}
 	}

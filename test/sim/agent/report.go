@@ -90,7 +90,7 @@ func (r *run) sendTo(ctx context.Context, channel plan.Channel, text string, tri
 func (r *run) send(ctx context.Context, channel plan.Channel, text string) error {
 	switch channel.Do {
 	case plan.ChannelGuestInfo:
-		program, err := channel.Program.Resolve(r.facts)
+		program, err := r.resolve(channel.Program)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (r *run) send(ctx context.Context, channel plan.Channel, text string) error
 func (r *run) sendObject(ctx context.Context, channel plan.Channel, text string) error {
 	path := Root + `\object.json`
 	r.facts[plan.FactReport], r.facts[plan.FactObject] = text, path
-	body, err := channel.Body.Resolve(r.facts)
+	body, err := r.resolveTree(map[string]any(channel.Body))
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (r *run) sendObject(ctx context.Context, channel plan.Channel, text string)
 func (r *run) sendWith(ctx context.Context, values []plan.Value) error {
 	var argv []string
 	for _, value := range values {
-		text, err := value.Resolve(r.facts)
+		text, err := r.resolve(value)
 		if err != nil {
 			return err
 		}

@@ -28,8 +28,8 @@ func (r *run) putFacts(into reflect.Value) error {
 	case *plan.Value:
 		return r.putText(known)
 	case *plan.Tree:
-		tree, err := known.Resolve(r.facts)
-		*known = tree
+		tree, err := r.resolveTree(map[string]any(*known))
+		*known, _ = tree.(map[string]any)
 		return err
 	case *map[string]plan.Value:
 		*known = maps.Clone(*known)
@@ -68,7 +68,7 @@ func (r *run) putFactsInList(list reflect.Value) error {
 }
 
 func (r *run) putText(value *plan.Value) error {
-	text, err := value.Resolve(r.facts)
+	text, err := r.resolve(*value)
 	if *value != nil {
 		*value = plan.Text(text)
 	}
@@ -97,7 +97,7 @@ func number(value plan.Value, bits int) (int64, error) {
 func (r *run) match(patterns []plan.Value) ([]string, error) {
 	var all []string
 	for _, pattern := range patterns {
-		text, err := pattern.Resolve(r.facts)
+		text, err := r.resolve(pattern)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (r *run) holds(test plan.Test) (bool, error) {
 		if how.wanted == nil {
 			continue
 		}
-		wanted, err := how.wanted.Resolve(r.facts)
+		wanted, err := r.resolve(how.wanted)
 		if err != nil || !how.holds(found, wanted) {
 			return false, err
 		}

@@ -1,30 +1,27 @@
-// Package oldnames has what became of the fields of Cluster API's v1beta1, as the conversions of its module api say. It knows
-// names alone.
-package oldnames
+package objects
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// Field is what became of a field.
-type Field struct {
-	// NewPath is the field in v1beta2, from where the old one begins; empty if there is none.
-	NewPath string
-	// Note describes what differs, or why there is no new field.
-	Note string
+// oldField is what became of a field of Cluster API's v1beta1, as the conversions of its module api say.
+type oldField struct {
+	// newPath is the field in v1beta2, from where the old one begins; empty if there is none.
+	newPath string
+	// note describes what differs, or why there is no new field.
+	note string
 }
 
-// Find finds the old name that a path ends with, and what is before it.
-func Find(kind, path string) (found Field, prefix string) {
+// findOld finds the old name that a path ends with, and what is before it.
+func findOld(kind, path string) (found oldField, prefix string) {
 	rest := strings.TrimPrefix(path, "spec.")
 	prefix = path[:len(path)-len(rest)]
 	for rest != "" {
 		name := indexes.ReplaceAllString(rest, "")
 		for _, key := range []string{kind + " " + name, name} {
-			if found, ok := names[key]; ok {
+			if found, ok := oldNames[key]; ok {
 				return found, prefix
 			}
 		}
@@ -35,22 +32,17 @@ func Find(kind, path string) (found Field, prefix string) {
 	return found, ""
 }
 
-// OldName is the name in v1beta1 of a field of v1beta2.
-func OldName(path string) string {
+// oldName is the name in v1beta1 of a field of v1beta2.
+func oldName(path string) string {
 	path = indexes.ReplaceAllString(path, "")
-	for _, key := range slices.Sorted(maps.Keys(names)) {
-		newPath := strings.ReplaceAll(names[key].NewPath, "[]", "")
+	for _, key := range slices.Sorted(maps.Keys(oldNames)) {
+		newPath := strings.ReplaceAll(oldNames[key].newPath, "[]", "")
 		if newPath != "" && strings.HasSuffix(path, "."+newPath) {
 			return key[strings.LastIndex(key, " ")+1:]
 		}
 	}
 	return ""
 }
-
-// Fields returns the old names, by the end of their path, behind their kind if others have the same name.
-func Fields() map[string]Field { return maps.Clone(names) }
-
-var indexes = regexp.MustCompile(`\[[^\]]*\]`)
 
 const (
 	bySeconds    = "it counts seconds"
@@ -62,8 +54,8 @@ const (
 	ofTheCluster = "the Cluster has it; remove it"
 )
 
-// names are by the end of their path, behind their kind if others have the same name. A test compares them with the schemas.
-var names = map[string]Field{
+// oldNames are by the end of their path, behind their kind if others have the same name. A test compares them with the schemas.
+var oldNames = map[string]oldField{
 	// References.
 	"infrastructureRef.apiVersion":      {"infrastructureRef.apiGroup", noVersion},
 	"infrastructureRef.namespace":       {"", ownNamespace},
