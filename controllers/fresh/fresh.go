@@ -43,6 +43,8 @@ type write struct {
 	begun   time.Time
 	// outdated is the version that met a conflict: the API server has a newer one.
 	outdated string
+	// late is true if a reader has waited for the cache in vain: the echo wakes it.
+	late bool
 }
 
 // New makes a Client of another one. There must be one for all who write objects of this kind.
@@ -50,7 +52,7 @@ func New[T client.Object](base client.Client) *Client[T] {
 	return &Client[T]{Client: base, written: map[client.ObjectKey]*write{}}
 }
 
-// Get waits a moment for the cache. A cache that is late is a conflict, as a write of what it shows would be.
+// Get waits a moment for the cache, once after a write. A cache that is late is a conflict, as a write of what it shows would be.
 func (c *Client[T]) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 	if _, ok := o.(T); !ok {
 		return c.Client.Get(ctx, key, o, options...)
@@ -61,12 +63,27 @@ func (c *Client[T]) Get(ctx context.Context, key client.ObjectKey, o client.Obje
 		if err := c.Client.Get(ctx, key, o, options...); err != nil || !c.isNewer(key, o) {
 			return err
 		}
+		if c.isLate(key, ctx.Err() != nil) {
+			return apierrors.NewConflict(schema.GroupResource{}, key.Name, errors.New("the cache does not have the last write yet"))
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return apierrors.NewConflict(schema.GroupResource{}, key.Name, errors.New("the cache does not have the last write yet"))
 		}
 	}
+}
+
+// isLate reports whether no reader waits for the cache: one has waited in vain, or the write met a conflict, which has no echo. A
+// cache that is far behind would hold all workers otherwise.
+func (c *Client[T]) isLate(key client.ObjectKey, isOver bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.written[key]
+	if w == nil {
+		return isOver
+	}
+	w.late = w.late || isOver || w.outdated != ""
+	return w.late
 }
 
 // isNewer reports whether something newer than what the cache has was written, by us or by whom we met a conflict with.
@@ -91,7 +108,7 @@ func (c *Client[T]) Own(old, now client.Object) bool {
 	defer c.mu.Unlock()
 	w := c.written[client.ObjectKeyFromObject(now)]
 	switch {
-	case w == nil || w.outdated != "" || old.GetResourceVersion() == now.GetResourceVersion():
+	case w == nil || w.late || w.outdated != "" || old.GetResourceVersion() == now.GetResourceVersion():
 		return false
 	case w.version != "":
 		return w.version == now.GetResourceVersion()
