@@ -27,7 +27,7 @@ func watched(t *testing.T, a *account) <-chan cloud.Key {
 		}
 	})
 	wait.Until(t, "the inventory to be in sync", func() (any, bool) {
-		return len(a.inventory.Machines()), a.inventory.IsSynced()
+		return len(a.inventory.Machines()), hasListed(a)
 	})
 	return keys
 }

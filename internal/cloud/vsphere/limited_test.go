@@ -63,6 +63,6 @@ func limitedOn(v *stage, machines ...cloud.Machine) *account {
 		a.folders.note(m.Spec.VSphere)
 	}
 	watchOn(v.t, a)
-	wait.Until(v.t, "the inventory", func() (any, bool) { synced := a.inventory.IsSynced(); return synced, synced })
+	wait.Until(v.t, "the inventory", func() (any, bool) { listed := hasListed(a); return listed, listed })
 	return a
 }

@@ -24,13 +24,20 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
+// hasListed reports whether a watch has listed all VMs, so that no machine waits for the list any more.
+func hasListed(a *account) bool {
+	a.waiting.mu.Lock()
+	defer a.waiting.mu.Unlock()
+	return a.waiting.begun.IsZero() && a.inventory.IsSynced()
+}
+
 // lookWatched watches until the returned function is called, which waits for the end of the watch.
 func lookWatched(t *testing.T, a *account) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Watch(ctx, func(...cloud.Key) {}) }()
-	wait.Until(t, "the inventory", func() (any, bool) { synced := a.inventory.IsSynced(); return synced, synced })
+	wait.Until(t, "the inventory", func() (any, bool) { listed := hasListed(a); return listed, listed })
 	return func() {
 		t.Helper()
 		cancel()

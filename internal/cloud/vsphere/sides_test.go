@@ -103,7 +103,7 @@ func TestWatchedAndAfter(t *testing.T) {
 		defer a.waiting.mu.Unlock()
 		return a.waiting.begun, a.waiting.wake != nil && a.waiting.begun.IsZero()
 	}
-	wait.Until(t, "the list of all VMs", func() (any, bool) { _, done := over(); return nil, done && a.inventory.IsSynced() })
+	wait.Until(t, "the list of all VMs", func() (any, bool) { _, done := over(); return nil, done && hasListed(a) })
 	wantLater(t, a.waiting.note(m.Key, &cloud.Error{Kind: cloud.Later, After: time.Second}))
 	a.waiting.freed()
 	expect.Same(t, "woken", m.Key, <-keys)

@@ -232,7 +232,7 @@ func TestLimitedUser(t *testing.T) {
 	w.awaitTimes(t, machines, 1)
 	wait.Until(t, "the inventory", func() (any, bool) {
 		n := len(a.inventory.Machines())
-		return n, n == len(machines) && a.inventory.IsSynced()
+		return n, n == len(machines) && hasListed(a)
 	})
 	if a.inventory.Lacks(v.machine("elsewhere")) {
 		t.Error("what is not in these folders counts as gone")
