@@ -169,8 +169,11 @@ func othersWindows(t *testing.T) string {
 	evil.Core.Spec.InfrastructureRef.Name = "victim"
 	expect.OK(t, s.Client.Create(t.Context(), evil.Config))
 	expect.OK(t, s.Client.Create(t.Context(), evil.Core))
-	s.clock.advance(time.Minute) // the config says nothing of what comes in a moment
-	verdict := s.gainsNothing(t, evil, world.Config("Ready Unknown WaitingForMachineIdentity"))
+	waits := func(state world.State) string {
+		s.clock.advance(10 * time.Second) // the config says nothing of what comes in a moment
+		return world.Config("Ready Unknown WaitingForMachineIdentity")(state)
+	}
+	verdict := s.gainsNothing(t, evil, waits)
 	if after := s.NewMachine("victim").Load(t); !metav1.IsControlledBy(after.Windows, before.Core) {
 		t.Errorf("the victim's WindowsMachine is owned by %v", after.Windows.OwnerReferences)
 	}
