@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,8 +41,11 @@ func callAs(t *testing.T, program, stdin string, args ...string) ended {
 	t.Helper()
 	var out, err bytes.Buffer
 	code := run(t.Context(), append([]string{program}, args...), streams{in: strings.NewReader(stdin), out: &out, err: &err})
-	return ended{code, out.String(), err.String()}
+	return ended{code, out.String(), progressLines.ReplaceAllString(err.String(), "")}
 }
+
+// progressLines are those of package progress, which a busy computer prints after 10 seconds.
+var progressLines = regexp.MustCompile(`(?m)^.* \(\d+ of \d+, (\d+m)?\d+s\)\n`)
 
 func readText(t *testing.T, path string) string {
 	t.Helper()
