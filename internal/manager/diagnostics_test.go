@@ -77,7 +77,7 @@ func TestLimitMemory(t *testing.T) {
 		limit                 int64
 		refused               bool
 	}{
-		{container: "1073741824", limit: 858993456},
+		{container: "1073741824", limit: 429496728},
 		{limit: math.MaxInt64},
 		{container: "1073741824", gomemlimit: "600MiB", limit: math.MaxInt64}, // the runtime read it when it started
 		{container: "1Gi", limit: math.MaxInt64, refused: true},

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
@@ -228,7 +230,7 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 		RetryPeriod:   &f.retryPeriod,
 		Cache: cache.Options{
 			SyncPeriod:       &f.syncPeriod,
-			DefaultTransform: caches.Keep,
+			DefaultTransform: f.transform(),
 			ByObject:         owner.Cached(),
 			NewInformer:      caches.NewInformer,
 		},
@@ -240,6 +242,14 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 		options.Cache.DefaultNamespaces = map[string]cache.Config{f.namespace: {}}
 	}
 	return options, nil
+}
+
+// transform is that of all caches. Only the bootstrap provider renders.
+func (f *managerFlags) transform() toolscache.TransformFunc {
+	if slices.Contains(f.controllers, bootstrapProvider) {
+		return caches.Keep
+	}
+	return owner.WithoutContents
 }
 
 // electionName keeps the leaders of the two providers apart if both run in one namespace.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/version"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
@@ -106,6 +107,19 @@ func TestFlagsReachTheManager(t *testing.T) {
 	}
 	if options.LeaderElectionNamespace != "mine" || options.PprofBindAddress != "" {
 		t.Errorf("namespace %q, profiler %q", options.LeaderElectionNamespace, options.PprofBindAddress)
+	}
+}
+
+// TestCachesOfAProvider: a manager that renders nothing keeps no files of configs.
+func TestCachesOfAProvider(t *testing.T) {
+	for controllers, keeps := range map[string]bool{"infrastructure": false, "bootstrap": true, "infrastructure,bootstrap": true} {
+		options := expect.Got(flagsOf(t, "--controllers="+controllers).managerOptions(runtime.NewScheme()))(t)
+		config := &bootstrapv1.WindowsBootstrapConfig{}
+		config.Spec.Custom.Files = []bootstrapv1.CustomFile{{Path: `C:\x`}}
+		kept := expect.Got(options.Cache.DefaultTransform(config))(t).(*bootstrapv1.WindowsBootstrapConfig)
+		if got := len(kept.Spec.Custom.Files) > 0; got != keeps {
+			t.Errorf("%s keeps files: %t", controllers, got)
+		}
 	}
 }
 
