@@ -152,15 +152,16 @@ func (g Gate) awaitCNI(ctx context.Context, c Candidate, joined map[string]time.
 // made both.
 func (c Candidate) joined(machines []infrav1.WindowsMachine) (joined map[string]time.Time, isHopeless bool) {
 	joined, lacking, ofSet := map[string]time.Time{}, true, false
-	for _, m := range machines {
+	for i := range machines {
+		m := &machines[i]
 		if m.Status.NodeName == "" || !m.DeletionTimestamp.IsZero() {
 			continue
 		}
 		joined[m.Name] = time.Time{}
-		if conditions.IsTrue(&m, infrav1.BootstrapSucceededCondition) {
-			joined[m.Name] = conditions.GetLastTransitionTime(&m, infrav1.BootstrapSucceededCondition).Time
+		if conditions.IsTrue(m, infrav1.BootstrapSucceededCondition) {
+			joined[m.Name] = conditions.GetLastTransitionTime(m, infrav1.BootstrapSucceededCondition).Time
 		}
-		lacking = lacking && conditions.GetReason(&m, infrav1.CNIReadyCondition) == infrav1.CNINotReadyReason
+		lacking = lacking && conditions.GetReason(m, infrav1.CNIReadyCondition) == infrav1.CNINotReadyReason
 		ofSet = ofSet || m.Labels[clusterv1.MachineSetNameLabel] == c.Windows.Labels[clusterv1.MachineSetNameLabel]
 	}
 	return joined, lacking && ofSet
