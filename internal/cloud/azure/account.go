@@ -145,7 +145,9 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 	if err != nil {
 		return cloud.VM{}, err
 	}
-	a.freshen(ctx, p.scope)
+	if !a.watching.Load() && !p.scope.Unlisted() {
+		a.poll(ctx)
+	}
 	for range maxSteps {
 		survey := p.gather()
 		step := next.Decide(p.m, survey, want)
@@ -166,12 +168,11 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want next.Goal) (
 
 // perform carries out one step. It has ended when the caller gets the answer of the step; otherwise the account decides again.
 func (p *pursuit) perform(ctx context.Context, step next.Step) (ended bool, err error) {
-	id, _ := arm.Parse(step.ID)
 	switch step.Act {
 	case next.List:
 		return false, p.firstList(ctx, p.scope)
 	case next.Sizes:
-		return false, p.listSizes(ctx, p.sizes.cache(p.region()))
+		return false, p.listSizes(ctx, p.cache)
 	case next.Look:
 		return false, p.look(ctx)
 	case next.View:
@@ -180,6 +181,15 @@ func (p *pursuit) perform(ctx context.Context, step next.Step) (ended bool, err 
 		return p.create(ctx, step.Choice)
 	case next.Seek:
 		return false, p.seek(ctx)
+	default:
+		return p.clean(ctx, step)
+	}
+}
+
+// clean carries out a step that removes something, or makes sure that it is gone.
+func (p *pursuit) clean(ctx context.Context, step next.Step) (ended bool, err error) {
+	id, _ := arm.Parse(step.ID)
+	switch step.Act {
 	case next.Remove:
 		return true, p.remove(ctx)
 	case next.Retreat:
@@ -197,21 +207,6 @@ func (p *pursuit) perform(ctx context.Context, step next.Step) (ended bool, err 
 	}
 }
 
-// firstList lists the VMs and their power states for all callers that wait: a VM that ran before a restart must not be reported
-// as one that may not run.
-func (a *account) firstList(ctx context.Context, s *lists.Scope) error {
-	if s.Unlisted() {
-		if _, err := a.listVMs(ctx, s); err != nil {
-			return err
-		}
-	}
-	a.pollPowers(ctx, s.Power)
-	if s.AwaitsPowers() {
-		return cloud.LaterIn(time.Second, "waiting for Azure's list of power states")
-	}
-	return nil
-}
-
 // create sends the one request. A look comes first if the cloud ignores its precondition.
 func (p *pursuit) create(ctx context.Context, choice request.Choice) (ended bool, err error) {
 	resolved, err := placementOf(p.m)
@@ -226,45 +221,50 @@ func (p *pursuit) create(ctx context.Context, choice request.Choice) (ended bool
 	if blocked := p.blocks.probe(p.region(), choice, p.m.ID(), p.now()); blocked != nil {
 		return true, blocked
 	}
-	write, err := p.prepare(ctx, request.Want{
+	want := request.Want{
 		Machine: p.m, Placement: resolved, Choice: choice, Accelerated: p.size(choice.Size).Accelerated,
 		Separate: p.refusesInline.Load(), Untagged: p.calls.ComputeVersion() < calls.Tagged,
-	})
-	if err != nil {
-		return true, err
+	}
+	write := func(ctx context.Context) (any, error) { return body(ctx, want) }
+	if request.Separate(want) {
+		if write, err = p.prepare(ctx, want); err != nil {
+			return true, err
+		}
 	}
 	sent := p.now()
 	answer := p.calls.CreateVM(ctx, p.vm, write)
-	if cloud.IsLater(answer.Err()) || answer.Unsent != nil {
+	switch {
+	case cloud.IsLater(answer.Err()), answer.Unsent != nil:
 		return true, answer.Err()
+	case answer.Verdict != nil:
+		return p.refused(answer, choice, sent)
 	}
-	answer = p.waitWhileUnready(answer)
-	put, made := putOf(answer, sent), p.recall().separate
-	p.note(func(w *work) { w.asked(p.m, put, choice, vmIDOf(answer.Body)) })
-	if answer.Verdict == nil {
-		p.scope.Attach(made.ids())
-		return true, nil
+	made := p.recall().separate.made
+	p.note(func(w *work) { w.accepted(p.m, choice, sent, vmIDOf(answer.Body)) })
+	for _, adapter := range made {
+		p.scope.Attach(adapter.id)
 	}
-	p.blocks.block(p.region(), choice, *answer.Verdict, sent)
-	return p.refused(answer)
+	return true, nil
 }
 
-// refused decides whether another request may follow one that Azure did not accept.
-func (a *account) refused(answer calls.Answer) (ended bool, err error) {
+// refused notes a request that Azure did not accept, as far as we know, and decides whether another may follow.
+func (p *pursuit) refused(answer calls.Answer, choice request.Choice, sent time.Time) (ended bool, err error) {
+	answer = p.waitWhileUnready(answer)
+	put := putOf(answer, sent)
+	p.note(func(w *work) { w.refused(p.m, choice, put) })
+	p.blocks.block(p.region(), choice, *answer.Verdict, sent)
 	switch {
 	case answer.Effect() == fault.Inline:
-		a.refusesInline.Store(true)
+		p.refusesInline.Store(true)
 	case answer.Effect() == fault.Taken, answer.Verdict.AllowsFallback():
 		return false, nil
 	}
 	return true, answer.Err()
 }
 
+// putOf is what is known of a request that Azure did not accept.
 func putOf(a calls.Answer, sent time.Time) next.Put {
-	switch {
-	case a.Verdict == nil:
-		return next.Put{Sent: sent, Answer: next.Accepted}
-	case a.Lost:
+	if a.Lost {
 		return next.Put{Sent: sent, Answer: next.Lost}
 	}
 	put := next.Put{

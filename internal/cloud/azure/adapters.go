@@ -37,23 +37,8 @@ type asked struct {
 	accepted, repaired time.Time
 }
 
-// left is an adapter that this process made and no VM has. Nobody else needs it, so it goes at once.
-func (s separate) left() *next.Remnant {
-	if len(s.made) == 0 {
-		return nil
-	}
-	return &next.Remnant{ID: s.made[0].id.String()}
-}
-
 func (s separate) contains(id arm.ID) bool {
 	return slices.ContainsFunc(s.made, func(adapter asked) bool { return adapter.id.Key() == id.Key() })
-}
-
-func (s separate) ids() (ids []arm.ID) {
-	for _, adapter := range s.made {
-		ids = append(ids, adapter.id)
-	}
-	return ids
 }
 
 func (s separate) adapter(id arm.ID) asked {
@@ -65,12 +50,9 @@ func (s separate) adapter(id arm.ID) asked {
 	return asked{id: id}
 }
 
-// prepare returns a function that writes the request for a VM. If adapters come first, the request is written before them, so
-// that nothing is half made if the VM cannot be asked for.
+// prepare makes the adapters of a VM, and returns its request. That is written before them, so that nothing is half made if the
+// VM cannot be asked for.
 func (p *pursuit) prepare(ctx context.Context, want request.Want) (write func(context.Context) (any, error), err error) {
-	if !request.Separate(want) {
-		return func(ctx context.Context) (any, error) { return body(ctx, want) }, nil
-	}
 	content, err := body(ctx, want)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func (a *account) choose(t testing.TB) {
 // pursued is what an account does for a machine whose VM is, or will be, in the group blue.
 func pursued(a *account, m cloud.Machine) *pursuit {
 	p := &pursuit{account: a, m: m, vm: blue.VM, scope: a.lists.Scope(blue.Group)}
-	a.sizes.enter(p.region(), team(blue.Noon))
+	p.cache, _ = a.sizes.enter(p.region(), team(blue.Noon))
 	return p
 }
 

@@ -21,7 +21,7 @@ import (
 
 // shownAdapter is an adapter as Azure shows it, slow, with the marks of the machine.
 func shownAdapter(state string) string {
-	r := calls.Resource{ID: blue.NIC.String(), Tags: arm.Tags(blue.Machine(), nil)}
+	r := calls.Resource{ID: blue.NIC.String(), Tags: arm.Tags(blue.Machine(), nil, "")}
 	r.Properties.ProvisioningState = state
 	text, _ := json.Marshal(r)
 	return string(text)
@@ -144,10 +144,11 @@ func TestNoteAdapter(t *testing.T) {
 	expect.Same(t, "adapters", 2, len(got.made))
 	expect.Same(t, "what is known stays", blue.Noon, got.adapter(blue.NIC).accepted)
 	expect.Same(t, "it has them", true, got.contains(blue.NIC) && !got.contains(blue.Group.Adapter("three")))
-	expect.Same(t, "the first is left", blue.NIC.String(), got.left().ID)
+	expect.Same(t, "the first is left", blue.NIC.String(), p.gather().Left.ID)
 	p.dropAdapter(blue.NIC)
-	expect.Same(t, "the other is left", blue.Group.Adapter("two").String(), a.ledger.recall(m).separate.left().ID)
-	expect.Same(t, "none is left", true, separate{}.left() == nil)
+	expect.Same(t, "the other is left", blue.Group.Adapter("two").String(), p.gather().Left.ID)
+	p.dropAdapter(blue.Group.Adapter("two"))
+	expect.Same(t, "none is left", true, p.gather().Left == nil)
 }
 
 // TestRemoveAdapter: an adapter that this process asked for is removed if it is the machine's, and forgotten if there is none.
@@ -263,7 +264,7 @@ func TestAdaptersThatAreHeld(t *testing.T) {
 	}
 }
 
-// TestPutOf: what a request's answer says of it.
+// TestPutOf: what the answer to a request that was not accepted says of it.
 func TestPutOf(t *testing.T) {
 	verdict := func(effect fault.Effect) *fault.Verdict {
 		err := cloud.Errorf(cloud.Transient, "Other", "no")
@@ -277,7 +278,6 @@ func TestPutOf(t *testing.T) {
 		notBefore time.Time
 		took      bool
 	}{
-		"accepted":   {calls.Answer{}, next.Accepted, time.Time{}, false},
 		"lost":       {calls.Answer{Verdict: verdict(""), Lost: true}, next.Lost, time.Time{}, false},
 		"refused":    {calls.Answer{Verdict: verdict("")}, next.Refused, later, false},
 		"taken":      {calls.Answer{Verdict: verdict(fault.Taken)}, next.Refused, later, true},
@@ -288,11 +288,8 @@ func TestPutOf(t *testing.T) {
 		put := putOf(c.of, blue.Noon)
 		expect.Same(t, name, next.Put{Sent: blue.Noon, Answer: c.want, NotBefore: c.notBefore, Took: c.took, Err: put.Err}, put)
 		expect.Same(t, name+": why", c.want == next.Refused, put.Err != nil)
-		if c.of.Verdict == nil {
-			continue
-		}
-		a := &account{}
-		over, err := a.refused(c.of)
+		a := &account{now: func() time.Time { return blue.Noon }}
+		over, err := pursued(a, blue.Machine()).refused(c.of, request.Choice{}, blue.Noon)
 		expect.Same(t, name+": another request follows", c.took || c.of.Verdict.AllowsFallback(), !over)
 		expect.Same(t, name+": an error", over, err != nil)
 		expect.Same(t, name+": adapters come first", name == "not inline", a.refusesInline.Load())

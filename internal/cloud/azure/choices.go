@@ -72,15 +72,9 @@ func (c *capacityBlocks) unblock(r region, choice request.Choice, asked time.Tim
 	}
 }
 
-// reason is why a choice is blocked for a machine; nil if it is open.
+// reason is why a choice is blocked for a machine; nil if it is open. Its caller has the lock.
 func (c *capacityBlocks) reason(r region, choice request.Choice, id cloud.MachineID, now time.Time) *cloud.Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.blocking(r.namesOf(choice), id, now)
-}
-
-func (c *capacityBlocks) blocking(names []string, id cloud.MachineID, now time.Time) *cloud.Error {
-	for _, name := range names {
+	for _, name := range r.namesOf(choice) {
 		if block := c.blocked[name]; block != nil && block.prober != id && now.Before(block.expires) {
 			return block.err
 		}
@@ -92,11 +86,10 @@ func (c *capacityBlocks) blocking(names []string, id cloud.MachineID, now time.T
 func (c *capacityBlocks) probe(r region, choice request.Choice, id cloud.MachineID, now time.Time) *cloud.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	names := r.namesOf(choice)
-	if err := c.blocking(names, id, now); err != nil {
+	if err := c.reason(r, choice, id, now); err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, name := range r.namesOf(choice) {
 		if block := c.blocked[name]; block != nil && !now.Before(block.expires) {
 			block.prober, block.expires = id, now.Add(probing)
 		}
@@ -128,11 +121,12 @@ func (p *pursuit) choose(s *next.Survey) {
 	if spec == nil {
 		return
 	}
-	cache := p.sizes.cache(p.region())
-	sizes, failure := cache.get()
+	list := p.cache.get()
+	p.blocks.mu.Lock()
+	defer p.blocks.mu.Unlock()
 	var unfit *cloud.Error
 	for _, choice := range request.Choices(spec, p.m.FailureDomain) {
-		if err := sizes.Refuse(spec, choice.Size, choice.Zone, location); err != nil {
+		if err := list.sizes.Refuse(spec, choice.Size, choice.Zone, location); err != nil {
 			unfit = cmp.Or(unfit, err)
 			continue
 		}
@@ -146,16 +140,15 @@ func (p *pursuit) choose(s *next.Survey) {
 	if s.Choice == nil {
 		s.Closed = cmp.Or(s.Closed, unfit)
 	}
-	s.SizesDue = cache.due(s.Now, s.Choice == nil && unfit != nil)
-	if len(sizes) == 0 {
-		s.SizesUnknown = failure
+	s.SizesDue = p.cache != nil && list.due(s.Now, s.Choice == nil && unfit != nil)
+	if len(list.sizes) == 0 {
+		s.SizesUnknown = list.failure
 	}
 }
 
 // size is what is known of a size where the machine's VM is.
 func (p *pursuit) size(name string) skus.Size {
-	sizes, _ := p.sizes.cache(p.region()).get()
-	size, _ := sizes.Find(name)
+	size, _ := p.cache.get().sizes.Find(name)
 	return size
 }
 
@@ -181,14 +174,19 @@ const (
 type sizeCache struct {
 	region region
 	used   time.Time // when a machine last came; the caches' lock guards it
+	held   *calls.Held
 
-	mu        sync.Mutex
+	mu sync.Mutex
+	sizeList
+}
+
+// sizeList is what is known of a region's sizes.
+type sizeList struct {
 	asking    bool
 	sizes     skus.Sizes // none before the first good list
 	began     time.Time  // when that was asked for
 	notBefore time.Time
 	failure   *cloud.Error // why the last list could not be had
-	held      *calls.Held
 }
 
 // sizeCaches are those of an account.
@@ -198,21 +196,19 @@ type sizeCaches struct {
 	regions map[region]*sizeCache
 }
 
-// enter adds the cache of a region for a machine whose namespace may have one more; false if it may not. A region that no machine
-// names any more makes room.
-func (l *sizeCaches) enter(r region, user lists.User) bool {
+// enter is the cache of a region, which a machine adds whose namespace may have one more; false if it may not. A region that no
+// machine names any more makes room.
+func (l *sizeCaches) enter(r region, user lists.User) (*sizeCache, bool) {
 	if r.subscription == "" || r.location == "" {
-		return true
+		return nil, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	hasRoom := func() bool { return user.HasRoom(tenants.Locations, l.count(user.Namespace), false) }
 	if l.regions[r] == nil && !hasRoom() {
-		l.forget(func(s *sizeCache) bool {
-			return s.held.Namespace == user.Namespace && user.Instant.Sub(s.used) >= lists.UsedFor
-		})
+		l.forget(user)
 		if !hasRoom() {
-			return false
+			return nil, false
 		}
 	}
 	if l.regions == nil {
@@ -223,7 +219,7 @@ func (l *sizeCaches) enter(r region, user lists.User) bool {
 		user.Notices.Counted(user.Namespace, tenants.Locations, l.count(user.Namespace), user.Instant)
 	}
 	l.regions[r].used = user.Instant
-	return true
+	return l.regions[r], true
 }
 
 func (l *sizeCaches) count(namespace string) (count int) {
@@ -235,10 +231,10 @@ func (l *sizeCaches) count(namespace string) (count int) {
 	return count
 }
 
-// forget forgets regions, and gives back what is kept of them.
-func (l *sizeCaches) forget(left func(*sizeCache) bool) {
+// forget forgets the regions of a namespace that no machine names any more, and gives back what is kept of them.
+func (l *sizeCaches) forget(user lists.User) {
 	maps.DeleteFunc(l.regions, func(_ region, s *sizeCache) bool {
-		forgotten := left(s)
+		forgotten := s.held.Namespace == user.Namespace && user.Instant.Sub(s.used) >= lists.UsedFor
 		if forgotten {
 			s.held.End()
 		}
@@ -246,37 +242,28 @@ func (l *sizeCaches) forget(left func(*sizeCache) bool) {
 	})
 }
 
+// close gives back what is kept of all regions.
 func (l *sizeCaches) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.forget(func(*sizeCache) bool { return true })
-}
-
-// cache is that of a region; nil if no machine has entered it.
-func (l *sizeCaches) cache(r region) *sizeCache {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.regions[r]
+	for _, s := range l.regions {
+		s.held.End()
+	}
 }
 
 // get is what is known now. A cache that does not exist is empty.
-func (s *sizeCache) get() (skus.Sizes, *cloud.Error) {
+func (s *sizeCache) get() sizeList {
 	if s == nil {
-		return nil, nil
+		return sizeList{}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sizes, s.failure
+	return s.sizeList
 }
 
 // due reports whether a list must be asked for, or waited for if nothing is known yet. A list that refuses a machine is asked for
 // again sooner.
-func (s *sizeCache) due(now time.Time, refuses bool) bool {
-	if s == nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s sizeList) due(now time.Time, refuses bool) bool {
 	good := sizesFor
 	if refuses {
 		good = doubtsAfter
@@ -284,22 +271,17 @@ func (s *sizeCache) due(now time.Time, refuses bool) bool {
 	return !now.Before(s.notBefore) && (s.began.IsZero() || !s.asking && now.Sub(s.began) >= good)
 }
 
-// begin reports whether the caller must ask Azure, and whether nothing is known until then.
-func (s *sizeCache) begin() (ask, unknown bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ask, s.asking = !s.asking, true
-	return ask, s.began.IsZero()
-}
-
 // listSizes asks for the sizes of a region once for all callers. Concurrent callers get a Later error if nothing is known yet.
 // Without the list nothing is known of sizes, and all goes on.
 func (a *account) listSizes(ctx context.Context, s *sizeCache) error {
-	ask, unknown := s.begin()
+	s.mu.Lock()
+	asked, unknown := s.asking, s.began.IsZero()
+	s.asking = true
+	s.mu.Unlock()
 	switch {
-	case !ask && unknown:
+	case asked && unknown:
 		return cloud.LaterIn(time.Second, "waiting for Azure's list of sizes")
-	case !ask:
+	case asked:
 		return nil
 	}
 	began := a.now()

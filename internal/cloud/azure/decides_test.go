@@ -39,7 +39,7 @@ func TestWhoseItIs(t *testing.T) {
 		expect.Same(t, "a VM, "+name, c.want, whoseIs(m, lists.Record{Mark: c.of}) == cloud.Ours)
 		r := calls.Resource{Tags: arm.Tags(cloud.Machine{
 			Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}, Cluster: c.of.Cluster,
-		}, nil)}
+		}, nil, "")}
 		expect.Same(t, "an adapter, "+name, c.want, isAdapterOf(r, m, blue.VM))
 		r.Properties.VirtualMachine.ID = strings.ToUpper(blue.VM.String())
 		expect.Same(t, "an adapter of the VM, "+name, c.want, isAdapterOf(r, m, blue.VM))
@@ -95,29 +95,34 @@ func TestLedgerOfAScope(t *testing.T) {
 // TestShelves: each region has its sizes, and what has no region none.
 func TestShelves(t *testing.T) {
 	var l sizeCaches
+	enter := func(subscription, location string) *sizeCache {
+		cache, ok := l.enter(regionOf(subscription, location), team(blue.Noon))
+		expect.Same(t, "it enters", true, ok)
+		return cache
+	}
 	var none *sizeCache
-	expect.Same(t, "no subscription", none, l.cache(regionOf("", "westeurope")))
-	expect.Same(t, "no location", none, l.cache(regionOf("s", "")))
-	sizes, why := none.get()
-	expect.Same(t, "sizes of none", 0, len(sizes))
-	expect.Same(t, "why there are none", true, why == nil)
-	expect.Same(t, "none is due", false, none.due(blue.Noon, false))
-	same := l.cache(regionOf("S", "West Europe")) == l.cache(regionOf("s", "westeurope"))
+	expect.Same(t, "no subscription", none, enter("", "westeurope"))
+	expect.Same(t, "no location", none, enter("s", ""))
+	p, s := pursued(&account{}, placed()), &next.Survey{Now: blue.Noon}
+	p.cache = none
+	p.choose(s)
+	expect.Same(t, "without sizes any is good, and none are due", true, s.Choice != nil && !s.SizesDue && s.SizesUnknown == nil)
+	same := enter("S", "West Europe") == enter("s", "westeurope")
 	expect.Same(t, "one for a region, however it is written", true, same)
 	for name, c := range map[string]struct {
-		of      *sizeCache
+		of      sizeList
 		refuses bool
 		want    bool
 	}{
-		"never asked for":         {&sizeCache{}, false, true},
-		"not before its time":     {&sizeCache{notBefore: blue.Noon.Add(1)}, false, false},
-		"in time":                 {&sizeCache{notBefore: blue.Noon}, false, true},
-		"good":                    {&sizeCache{began: blue.Noon.Add(1 - sizesFor)}, false, false},
-		"old":                     {&sizeCache{began: blue.Noon.Add(-sizesFor)}, false, true},
-		"old, and asked for":      {&sizeCache{began: blue.Noon.Add(-sizesFor), asking: true}, false, false},
-		"doubted too soon":        {&sizeCache{began: blue.Noon.Add(1 - doubtsAfter)}, true, false},
-		"doubted":                 {&sizeCache{began: blue.Noon.Add(-doubtsAfter)}, true, true},
-		"unknown while asked for": {&sizeCache{asking: true}, false, true},
+		"never asked for":         {sizeList{}, false, true},
+		"not before its time":     {sizeList{notBefore: blue.Noon.Add(1)}, false, false},
+		"in time":                 {sizeList{notBefore: blue.Noon}, false, true},
+		"good":                    {sizeList{began: blue.Noon.Add(1 - sizesFor)}, false, false},
+		"old":                     {sizeList{began: blue.Noon.Add(-sizesFor)}, false, true},
+		"old, and asked for":      {sizeList{began: blue.Noon.Add(-sizesFor), asking: true}, false, false},
+		"doubted too soon":        {sizeList{began: blue.Noon.Add(1 - doubtsAfter)}, true, false},
+		"doubted":                 {sizeList{began: blue.Noon.Add(-doubtsAfter)}, true, true},
+		"unknown while asked for": {sizeList{asking: true}, false, true},
 	} {
 		expect.Same(t, name, c.want, c.of.due(blue.Noon, c.refuses))
 	}

@@ -109,9 +109,9 @@ func TestSawOpens(t *testing.T) {
 // TestSizesOnTheirWay: who needs a list that another machine has asked for waits for it only if none is known.
 func TestSizesOnTheirWay(t *testing.T) {
 	a := &account{now: func() time.Time { return blue.Noon }}
-	pause, waits := pauseOf(a.listSizes(t.Context(), &sizeCache{asking: true}))
+	pause, waits := pauseOf(a.listSizes(t.Context(), &sizeCache{sizeList: sizeList{asking: true}}))
 	expect.Same(t, "waits for the first list", true, waits && pause == time.Second)
-	known := &sizeCache{asking: true, began: blue.Noon, sizes: skus.Sizes{}}
+	known := &sizeCache{sizeList: sizeList{asking: true, began: blue.Noon, sizes: skus.Sizes{}}}
 	expect.OK(t, a.listSizes(t.Context(), known))
 }
 

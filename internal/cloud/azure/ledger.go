@@ -42,9 +42,21 @@ type work struct {
 	failed map[string]bool
 }
 
-// asked notes a request for the VM, and what became of it.
-func (w *work) asked(m cloud.Machine, put next.Put, choice request.Choice, vmID string) {
+// accepted notes a request for the VM that Azure accepted, with Azure's own ID of the VM.
+func (w *work) accepted(m cloud.Machine, choice request.Choice, sent time.Time, vmID string) {
+	w.asked(choice, next.Put{Sent: sent, Answer: next.Accepted})
+	record := knownOf(m, *w)
+	record.VMID, record.Deletion = vmID, ""
+	w.separate, w.forgot, w.removed, w.record = separate{}, false, false, &record
+}
+
+func (w *work) asked(choice request.Choice, put next.Put) {
 	w.Put, w.choice, w.View, w.Ran, w.Missed = put, choice, nil, false, next.Missed{}
+}
+
+// refused notes a request for the VM that Azure refused, or whose answer is lost.
+func (w *work) refused(m cloud.Machine, choice request.Choice, put next.Put) {
+	w.asked(choice, put)
 	if put.Answer == next.Lost {
 		w.Lost = put.Sent
 	}
@@ -54,11 +66,8 @@ func (w *work) asked(m cloud.Machine, put next.Put, choice request.Choice, vmID 
 	if put.Answer == next.Refused && !put.Took {
 		return // it made nothing
 	}
-	record := knownOf(m, *w)
-	if put.Answer == next.Accepted {
-		w.separate, w.forgot, record.VMID = separate{}, false, vmID
-	}
-	if w.removed = false; put.Answer == next.Accepted || record.Deletion != "" {
+	w.removed = false
+	if record := knownOf(m, *w); record.Deletion != "" {
 		record.Deletion = ""
 		w.record = &record
 	}
@@ -107,68 +116,46 @@ func (l *ledger) recall(m cloud.Machine) work {
 func (l *ledger) note(m cloud.Machine, now time.Time, change func(*work)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.works[m.ID()]
-	if w == nil {
-		if len(l.works) >= manyMachines {
-			l.prune(now)
-		}
-		w = &work{scope: lists.Key(m.ProviderID)}
-		l.put(m.ID(), w)
+	w, previous := work{scope: lists.Key(m.ProviderID)}, l.works[m.ID()]
+	switch {
+	case previous != nil:
+		w = *previous
+	case len(l.works) >= manyMachines:
+		l.prune(now)
 	}
 	w.used, w.gone = now, time.Time{}
-	previous := w.record
-	change(w)
-	if w.record != previous {
-		l.clearOwner(m.ID(), previous)
-		l.setOwner(m.ID(), w.record)
-		w.keepID()
-	}
+	change(&w)
+	l.put(m.ID(), w)
+}
+
+// yield forgets what this account did for a machine because the status has a VM that this account never knew: another account of
+// the same server has made it since. From then on, this account knows the status and no more, as after a restart. An ID that it
+// knew before is that of an older VM, because Azure gives an ID once: then the status is late.
+func (w *work) yield() {
+	*w = work{scope: w.scope, vmIDs: w.vmIDs, used: w.used, going: w.going, existed: true, yielded: w.used}
 }
 
 // manyIDs is more VMs of a machine than the status may be behind: each is written down before the next one is asked for.
 const manyIDs = 16
 
-// keepID has the work remember the ID in its record. Copies of the work have the IDs of before.
-func (w *work) keepID() {
-	if w.record == nil || w.record.VMID == "" || slices.Contains(w.vmIDs, w.record.VMID) {
-		return
-	}
-	w.vmIDs = append(slices.Clone(w.vmIDs[max(0, len(w.vmIDs)-manyIDs+1):]), w.record.VMID)
-}
-
-// yield forgets what this account did for a machine if the status has a VM that this account never knew: another account of the
-// same server has made it since. From then on, this account knows the status and no more, as after a restart. An ID that it knew
-// before is that of an older VM, because Azure gives an ID once: then the status is late.
-func (l *ledger) yield(m cloud.Machine, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	w, vmID := l.works[m.ID()], arm.UUID(m.Record.Azure.VMID)
-	if w == nil || w.record == nil || vmID == "" || vmID == arm.UUID(w.record.VMID) || slices.Contains(w.vmIDs, vmID) {
-		return
-	}
-	l.put(m.ID(), &work{scope: w.scope, vmIDs: w.vmIDs, used: now, going: w.going, existed: true, yielded: now})
-}
-
-// put replaces what was remembered of the machine.
-func (l *ledger) put(id cloud.MachineID, w *work) {
+// put replaces what was remembered of a machine, and which VM is its own.
+func (l *ledger) put(id cloud.MachineID, w work) {
 	if l.works == nil {
 		l.works, l.owners = map[cloud.MachineID]*work{}, map[string]cloud.MachineID{}
 	}
-	if previous := l.works[id]; previous != nil {
-		l.clearOwner(id, previous.record)
+	previous := l.works[id]
+	l.works[id] = &w
+	if previous != nil && previous.record == w.record {
+		return
 	}
-	l.works[id] = w
-}
-
-func (l *ledger) setOwner(id cloud.MachineID, record *infrav1.AzureRecord) {
-	if record != nil && record.VMID != "" {
-		l.owners[record.VMID] = id
+	if previous != nil && previous.record != nil && l.owners[previous.record.VMID] == id {
+		delete(l.owners, previous.record.VMID)
 	}
-}
-
-func (l *ledger) clearOwner(id cloud.MachineID, record *infrav1.AzureRecord) {
-	if record != nil && l.owners[record.VMID] == id {
-		delete(l.owners, record.VMID)
+	if w.record != nil && w.record.VMID != "" {
+		l.owners[w.record.VMID] = id
+		if !slices.Contains(w.vmIDs, w.record.VMID) { // copies of the work have the IDs of before
+			w.vmIDs = append(slices.Clone(w.vmIDs[max(0, len(w.vmIDs)-manyIDs+1):]), w.record.VMID)
+		}
 	}
 }
 
@@ -184,7 +171,7 @@ func (l *ledger) owner(vmID string) (cloud.Key, bool) {
 func (l *ledger) prune(now time.Time) {
 	for id, w := range l.works {
 		if now.Sub(w.used) > keptFor {
-			l.clearOwner(id, w.record)
+			l.put(id, work{}) // with no VM of its own
 			delete(l.works, id)
 		}
 	}
@@ -194,42 +181,39 @@ func (l *ledger) prune(now time.Time) {
 func (l *ledger) bury(m cloud.Machine, left string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.put(m.ID(), &work{scope: lists.Key(m.ProviderID), used: now, gone: now, left: left})
+	l.put(m.ID(), work{scope: lists.Key(m.ProviderID), used: now, gone: now, left: left})
 }
 
 // toLook are the machines for which another look is due. Each is returned once.
-func (l *ledger) toLook(now time.Time) (keys []cloud.Key) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id, w := range l.works {
-		if !w.lookAt.IsZero() && !now.Before(w.lookAt) {
-			keys, w.lookAt = append(keys, id.Key), time.Time{}
+func (l *ledger) toLook(now time.Time) []cloud.Key {
+	return l.machines(func(w *work) bool {
+		due := !w.lookAt.IsZero() && !now.Before(w.lookAt)
+		if due {
+			w.lookAt = time.Time{}
 		}
-	}
-	return keys
+		return due
+	})
 }
 
 // keys are the machines of a scope, and busy reports whether something changes there.
-func (l *ledger) keys(scope string) (keys []cloud.Key) {
+func (l *ledger) keys(scope string) []cloud.Key {
+	return l.machines(func(w *work) bool { return w.scope == scope && w.gone.IsZero() })
+}
+
+func (l *ledger) busy(scope string, now time.Time) bool {
+	return len(l.machines(func(w *work) bool { return w.scope == scope && w.busy(now) })) > 0
+}
+
+// machines are those of whose work something holds.
+func (l *ledger) machines(holds func(*work) bool) (keys []cloud.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, w := range l.works {
-		if w.scope == scope && w.gone.IsZero() {
+		if holds(w) {
 			keys = append(keys, id.Key)
 		}
 	}
 	return keys
-}
-
-func (l *ledger) busy(scope string, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.works {
-		if w.scope == scope && w.busy(now) {
-			return true
-		}
-	}
-	return false
 }
 
 // byMark are copies of all works, by the marks of their machines.

@@ -26,7 +26,7 @@ func (a *account) begin(m cloud.Machine, vm arm.ID, want next.Goal) (*pursuit, e
 		return nil, a.tooMany(user.Namespace, tenants.Groups, "resource groups")
 	}
 	p := &pursuit{account: a, m: m, vm: vm, scope: scope}
-	if !a.sizes.enter(p.region(), user) && !user.Holds {
+	if p.cache, ok = a.sizes.enter(p.region(), user); !ok && !user.Holds {
 		return nil, a.tooMany(user.Namespace, tenants.Locations, "locations")
 	}
 	return p, nil

@@ -104,7 +104,7 @@ func TestLocationsOfANamespace(t *testing.T) {
 		m.Spec.Azure.Location, m.Asked = fmt.Sprint("location", location), asked
 		p, err := a.begin(m, homeOf(m), next.Running)
 		if err == nil {
-			expect.Same(t, "something is kept", location < 64, p.sizes.cache(p.region()) != nil)
+			expect.Same(t, "something is kept", location < 64, p.cache != nil)
 		}
 		return reasonOf(t, err)
 	}
@@ -130,18 +130,17 @@ func TestRoomOfSizes(t *testing.T) {
 			"capabilities":[{"name":"vCPUs","value":"4"},{"name":"other","value":"4"}]}]}`
 	}))
 	kept := a.calls.Bounds.Kept
-	a.sizes.enter(here("eastus"), team(blue.Noon))
+	s, _ := a.sizes.enter(here("eastus"), team(blue.Noon))
 	for range 2 {
-		s := a.sizes.cache(here("eastus"))
 		expect.OK(t, a.listSizes(t.Context(), s))
 		expect.Same(t, "sizes", 1, len(s.sizes))
 		size, ok := s.sizes.Find("one")
 		expect.Same(t, "a size", []any{true, int64(4), "1"}, []any{ok, size.CPUs, strings.Join(size.Zones, " ")})
 		expect.Same(t, "bytes of a size", true, kept.Kept("team") > perSize && kept.Kept("team") < 2*perSize)
 	}
-	gone := a.sizes.cache(here("eastus"))
-	expect.Same(t, "another one enters", true, a.sizes.enter(here("westus"), team(blue.Noon.Add(time.Hour))))
+	_, entered := a.sizes.enter(here("westus"), team(blue.Noon.Add(time.Hour)))
+	expect.Same(t, "another one enters", true, entered)
 	expect.Same(t, "bytes once it is left", 0, kept.Kept("team"))
-	expect.OK(t, a.listSizes(t.Context(), gone))
+	expect.OK(t, a.listSizes(t.Context(), s))
 	expect.Same(t, "bytes of a list that comes later", 0, kept.Kept("team"))
 }

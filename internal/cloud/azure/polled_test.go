@@ -146,7 +146,7 @@ func TestAnswers(t *testing.T) {
 
 // TestPollRest: a sweep removes what it finds of machines that are gone, and addresses are asked for while one lacks.
 func TestPollRest(t *testing.T) {
-	marked := calls.Resource{ID: blue.NIC.String(), Tags: arm.Tags(blue.Machine(), nil)}
+	marked := calls.Resource{ID: blue.NIC.String(), Tags: arm.Tags(blue.Machine(), nil, "")}
 	marked.Properties.IPConfigurations = slices.Grow(marked.Properties.IPConfigurations, 1)[:1]
 	marked.Properties.IPConfigurations[0].Properties.PrivateIPAddress = "10.0.0.9"
 	tags := expect.Got(json.Marshal(marked))(t)

@@ -126,16 +126,7 @@ var computerName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,13}[a-z0-9]$`)
 // Identify derives the VM's name from the machine's UID, once. From then on spec.providerID holds name, group and subscription.
 func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if m.Spec.ProviderID != "" {
-		vm, err := placement.Home(m.Spec.ProviderID)
-		if err != nil {
-			return cloud.Identity{}, err
-		}
-		if !computerName.MatchString(vm.Name()) {
-			return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-				"spec.providerID %q does not end with the name of a Windows computer: delete the Machine, no VM was made for it; in a new "+
-					"one leave the field out, because the controller sets it", cloud.Clean(m.Spec.ProviderID, 256))
-		}
-		return cloud.Identity{Name: vm.Name(), ProviderID: m.Spec.ProviderID}, nil
+		return readIdentity(m.Spec.ProviderID)
 	}
 	if m.UID == "" {
 		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
@@ -146,6 +137,19 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	}
 	name, group := cloud.ComputerName(m.Name, string(m.UID)), arm.GroupID(resolved.SubscriptionID, resolved.ResourceGroup)
 	return cloud.Identity{Name: name, ProviderID: arm.ProviderID(group.VM(name))}, nil
+}
+
+func readIdentity(providerID string) (cloud.Identity, error) {
+	vm, err := placement.Home(providerID)
+	if err != nil {
+		return cloud.Identity{}, err
+	}
+	if !computerName.MatchString(vm.Name()) {
+		return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+			"spec.providerID %q does not end with the name of a Windows computer: delete the Machine, no VM was made for it; in a new "+
+				"one leave the field out, because the controller sets it", cloud.Clean(providerID, 256))
+	}
+	return cloud.Identity{Name: vm.Name(), ProviderID: providerID}, nil
 }
 
 // Check wants an image, and what Azure would take: the spec together with the tags of the machine's place, if that is known.

@@ -19,7 +19,10 @@ import (
 // atServer is a machine with what counts of it at this account's server. The ledger follows what another account has written.
 func (a *account) atServer(m cloud.Machine) cloud.Machine {
 	m.Record = m.Record.GivenBy(a.server())
-	a.ledger.yield(m, a.now())
+	w, vmID := a.ledger.recall(m), arm.UUID(m.Record.Azure.VMID)
+	if vmID != "" && w.record != nil && vmID != arm.UUID(w.record.VMID) && !slices.Contains(w.vmIDs, vmID) {
+		a.ledger.note(m, a.now(), (*work).yield)
+	}
 	return m
 }
 
@@ -54,14 +57,6 @@ func (p *pursuit) withNews(vm cloud.VM) cloud.VM {
 		return vm
 	}
 	return got
-}
-
-// withParts adds what belongs to the machine's VM to its record.
-func withParts(record infrav1.AzureRecord, m cloud.Machine, parts []lists.Part) infrav1.AzureRecord {
-	for _, part := range parts {
-		record = belongings.Add(record, m, part.ID, part.UniqueID)
-	}
-	return record
 }
 
 // leaving reports whether the VM is on its way out, to be followed by another one.

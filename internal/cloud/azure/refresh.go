@@ -16,10 +16,29 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 )
 
+// firstList lists the VMs and their power states for all callers that wait: a VM that ran before a restart must not be reported
+// as one that may not run.
+func (a *account) firstList(ctx context.Context, s *lists.Scope) error {
+	if s.Unlisted() {
+		if _, err := a.listVMs(ctx, s); err != nil {
+			return err
+		}
+	}
+	a.pollPowers(ctx, s.Power)
+	awaited := false
+	s.Do(func(state *lists.State) { awaited = !state.Powered })
+	if awaited {
+		return cloud.LaterIn(time.Second, "waiting for Azure's list of power states")
+	}
+	return nil
+}
+
 // listVMs lists the VMs of a scope for all callers, and returns the keys of those that changed. Concurrent callers get a Later
 // error.
 func (a *account) listVMs(ctx context.Context, s *lists.Scope) ([]cloud.Key, error) {
-	if !s.Begin() {
+	listing := false
+	s.Do(func(state *lists.State) { listing, state.Listing = state.Listing, true })
+	if listing {
 		return nil, cloud.LaterIn(time.Second, "waiting for Azure's list of VMs")
 	}
 	began := a.now()
@@ -56,20 +75,14 @@ func (a *account) keysOf(r lists.Record) (keys []cloud.Key) {
 
 // listAddresses lists the addresses of a scope's adapters, and returns the keys of the machines that got others.
 func (a *account) listAddresses(ctx context.Context, s *lists.Scope) ([]cloud.Key, error) {
-	adapters, answer := a.listResources(ctx, s, arm.AdapterType, lists.Addresses)
+	asked, held := calls.ResourcesIn(s.Group, arm.AdapterType), s.Held[lists.Addresses]
+	adapters, answer := calls.Pages(ctx, a.calls, asked, held, lists.KeepResource)
 	s.NoteRefusal(lists.AdapterList, answer)
 	if answer.Verdict != nil {
 		return nil, answer.Err()
 	}
-	defer s.Held[lists.Addresses].Hold(answer.Kept)
+	defer held.Hold(answer.Kept)
 	return s.TakeAddresses(adapters, a.keysOf), nil
-}
-
-// listResources lists adapters, disks or public IPs of a scope, for one of its lists.
-func (a *account) listResources(
-	ctx context.Context, s *lists.Scope, kind string, list lists.List,
-) ([]lists.Resource, calls.Answer) {
-	return calls.Pages(ctx, a.calls, calls.ResourcesIn(s.Group, kind), s.Held[list], lists.KeepResource)
 }
 
 // listPowers lists the power states of a subscription, and returns the keys of the machines whose VMs changed.
@@ -95,7 +108,7 @@ func (a *account) listRemnants(ctx context.Context, s *lists.Scope) (keys []clou
 		if *dst != nil {
 			return true
 		}
-		items, answer := a.listResources(ctx, s, kind, lists.Remnants)
+		items, answer := calls.Pages(ctx, a.calls, calls.ResourcesIn(s.Group, kind), s.Held[lists.Remnants], lists.KeepResource)
 		s.NoteRefusal(name, answer)
 		if err = answer.Err(); cloud.IsLater(err) {
 			s.KeepSweep(sweep)

@@ -71,8 +71,7 @@ func TestChoose(t *testing.T) {
 	} {
 		a, m := &account{now: func() time.Time { return blue.Noon }}, blue.Machine()
 		m.Spec.Azure = &infrav1.AzureVM{Location: "eastus", VMSize: c.sizes[0], FallbackVMSizes: c.sizes[1:]}
-		a.sizes.enter(here("eastus"), team(blue.Noon))
-		shelf := a.sizes.cache(here("eastus"))
+		shelf, _ := a.sizes.enter(here("eastus"), team(blue.Noon))
 		shelf.sizes, shelf.began, shelf.failure = c.known, old, cloud.Errorf(cloud.Transient, "Other", "why")
 		for _, size := range c.full {
 			a.blocks.block(here("eastus"), request.Choice{Size: size}, full, blue.Noon)
@@ -112,8 +111,7 @@ func TestListSizes(t *testing.T) {
 			expect.Same(t, name+": it is under way", true, s.asking)
 			return c.answer.status, c.answer.text
 		}))
-		a.sizes.enter(here("eastus"), team(blue.Noon))
-		s = a.sizes.cache(here("eastus"))
+		s, _ = a.sizes.enter(here("eastus"), team(blue.Noon))
 		expect.OK(t, a.listSizes(t.Context(), s))
 		expect.Same(t, name+": sizes", c.known, len(s.sizes))
 		expect.Same(t, name+": it is asked for", false, s.asking)

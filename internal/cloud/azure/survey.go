@@ -3,6 +3,7 @@ package azure
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type pursuit struct {
 	m     cloud.Machine
 	vm    arm.ID // of its VM, which may not be there
 	scope *lists.Scope
+	cache *sizeCache // of its location; nil if it has none
 }
 
 func (p *pursuit) recall() work { return p.ledger.recall(p.m) }
@@ -36,25 +38,25 @@ func (p *pursuit) gather() next.Survey {
 	if w.existed {
 		p.m.Asked = cloud.Existed
 	}
-	recorded := knownOf(p.m, w)
-	s := next.Survey{
-		Memory: w.Memory, Now: now, Opened: p.opened, VMID: recorded.VMID, Removed: w.wasRemoved(recorded),
-	}
+	record := knownOf(p.m, w)
+	s := next.Survey{Memory: w.Memory, Now: now, Opened: p.opened, VMID: record.VMID, Removed: w.wasRemoved(record)}
 	if w.yielded.After(s.Opened) {
 		s.Opened = w.yielded // the account that was followed may just have asked for the VM
 	}
-	var record infrav1.AzureRecord
 	var rest []lists.Part
 	p.scope.Do(func(state *lists.State) {
 		s.Listed, s.GroupMissed, s.PowersAwaited = state.Listed, state.Missed, !state.Powered
 		state.Public = state.Public || request.HasPublic(p.m.Spec.Azure)
 		record, rest = p.recognize(state, &s, w)
-		s.Left, s.Refused, s.Hidden = state.Left(p.m, record, now), state.Refusal(), state.Hidden()
+		if len(state.Remnants) > 0 {
+			s.Left = state.Left(p.m, record, now)
+		}
+		s.Refused, s.Hidden = state.Refusal(), state.Hidden()
 		s.Swept, s.Used = state.Swept, state.Used[strings.ToLower(p.m.Name)]
 	})
 	s.VMID = record.VMID
-	if left := w.separate.left(); left != nil {
-		s.Left = left
+	if made := w.separate.made; len(made) > 0 { // nobody else needs these adapters, so they go at once
+		s.Left = &next.Remnant{ID: made[0].id.String()}
 	}
 	p.learn(w, record, rest)
 	p.searched(&s)
@@ -85,15 +87,21 @@ func (p *pursuit) learn(w work, record infrav1.AzureRecord, rest []lists.Part) {
 func (p *pursuit) recognize(in *lists.State, s *next.Survey, w work) (record infrav1.AzureRecord, rest []lists.Part) {
 	record = knownOf(p.m, w)
 	r := in.Latest(p.m.Name, w.look)
+	var parts []lists.Part
 	if r != nil && p.identify(in, s, w.look, r) == cloud.Ours {
 		in.Remember(*r, p.m)
-		record = withParts(record, p.m, in.Parts[r.Key])
+		parts = in.Parts[r.Key]
 		if !w.leaving() {
 			record.VMID = cmp.Or(record.VMID, r.VMID)
 		}
 	}
-	rest = w.rest(in, p.m, r)
-	return withParts(record, p.m, rest), rest
+	if len(in.Remnants) > 0 {
+		rest = w.rest(in, p.m, r)
+	}
+	for _, part := range slices.Concat(parts, rest) {
+		record = belongings.Add(record, p.m, part.ID, part.UniqueID)
+	}
+	return record, rest
 }
 
 // identify finds out whose VM Azure shows, and puts what it shows into the survey.
@@ -127,13 +135,6 @@ func (p *pursuit) saw(s *next.Survey, w work) {
 	p.note(func(w *work) { w.Memory, w.existed, w.separate = seen, true, separate{} })
 	if s.Ran { // a choice that this process did not make has no size, and nothing is closed by that
 		p.blocks.unblock(p.region(), w.choice, s.Put.Sent)
-	}
-}
-
-// freshen asks for the lists where no watch does.
-func (a *account) freshen(ctx context.Context, s *lists.Scope) {
-	if !a.watching.Load() && !s.Unlisted() {
-		a.poll(ctx)
 	}
 }
 

@@ -73,14 +73,13 @@ func (a *account) pollVMs(ctx context.Context, s *lists.Scope) []cloud.Key {
 	var keys []cloud.Key
 	if !s.IsReportable(a.now()) {
 		var err error
-		keys, err = a.listVMs(ctx, s)
-		a.postpone(s, lists.VMs, err)
-		if err != nil {
+		if keys, err = a.listVMs(ctx, s); err != nil {
+			a.postpone(s, lists.VMs, err)
 			return nil
 		}
 	}
 	if s.Report() {
-		keys = append(s.Machines(a.keysOf), a.ledger.keys(s.Key)...)
+		keys = append(s.Machines(a.keysOf, lists.IsListed), a.ledger.keys(s.Key)...)
 	}
 	return keys
 }
@@ -90,22 +89,17 @@ func (a *account) pollPowers(ctx context.Context, p *lists.Powers) []cloud.Key {
 	for _, s := range scopes {
 		busy = busy || s.Power == p && a.busy(s)
 	}
-	rest := pause(busy, lists.IdlePowers)
-	p.Do(func(state *lists.PowerState) {
-		if busy && state.Due.After(a.now().Add(2*lists.WhileBusy)) {
-			state.Due = a.now().Add(rest) // the list was asked for before the VM was
-		}
-	})
-	if !p.IsDue(a.now(), rest) {
+	if !p.IsDue(a.now(), pause(busy, lists.IdlePowers), busy) {
 		return nil
 	}
 	keys, err := a.listPowers(ctx, p) // without it, power is unknown or as before
-	if pause, waits := pauseOf(err); waits {
+	if cloud.IsLater(err) {
+		pause, _ := pauseOf(err)
 		p.Postpone(a.now().Add(pause))
 		return nil
 	}
 	for _, s := range scopes {
-		s.NotePowers(p)
+		s.Do(func(state *lists.State) { state.Powered = state.Powered || s.Power == p })
 	}
 	return keys
 }
@@ -115,26 +109,30 @@ func (a *account) pollRest(ctx context.Context, s *lists.Scope) (keys []cloud.Ke
 	if a.due(s, lists.Remnants, 0) {
 		changed, err := a.listRemnants(ctx, s)
 		keys = append(keys, changed...)
-		a.postpone(s, lists.Remnants, err)
-		if err == nil {
+		switch {
+		case err != nil:
+			a.postpone(s, lists.Remnants, err)
+		case s.HasRemnants():
 			_ = a.sweep(ctx, s) // tried again
 		}
 	}
-	if s.LacksAddress(a.keysOf) && a.due(s, lists.Addresses, lists.WhileBusy) {
-		changed, err := a.listAddresses(ctx, s) // asked for again
-		a.postpone(s, lists.Addresses, err)
+	if len(s.Machines(a.keysOf, lists.LacksAddress)) > 0 && a.due(s, lists.Addresses, lists.WhileBusy) {
+		changed, err := a.listAddresses(ctx, s)
 		keys = append(keys, changed...)
+		if err != nil { // asked for again
+			a.postpone(s, lists.Addresses, err)
+		}
 	}
 	return keys
 }
 
 // due reports whether a list is due, and sets when it is due again. No idle pause means a sweep.
 func (a *account) due(s *lists.Scope, list lists.List, idle time.Duration) bool {
-	busy, now := idle != 0 && a.busy(s), a.now()
+	busy := idle != 0 && a.busy(s)
 	if idle == 0 {
 		idle = sweepEvery
 	}
-	return s.IsDue(list, now, pause(busy, idle), busy)
+	return s.IsDue(list, a.now(), pause(busy, idle), busy)
 }
 
 // postpone makes a list that must wait for its turn due as soon as the limiter lets us.
@@ -154,7 +152,7 @@ func pauseOf(err error) (pause time.Duration, waits bool) {
 }
 
 func (a *account) busy(s *lists.Scope) bool {
-	return s.Changes(a.keysOf) || a.ledger.busy(s.Key, a.now())
+	return len(s.Machines(a.keysOf, lists.Changes)) > 0 || a.ledger.busy(s.Key, a.now())
 }
 
 func pause(busy bool, idle time.Duration) time.Duration {

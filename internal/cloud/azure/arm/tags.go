@@ -27,8 +27,9 @@ const (
 	notInTag    = `<>%&\?/`
 )
 
-// Tags are the marks of a machine and what users want besides. Users' tags MUST have passed CheckTags.
-func Tags(m cloud.Machine, users map[string]string) map[string]string {
+// Tags are the marks of a machine and what users want besides. Users' tags MUST have passed CheckTags. The digest of the user
+// data with which a VM is made is a mark of the VM alone; empty if it has none.
+func Tags(m cloud.Machine, users map[string]string, digest string) map[string]string {
 	tags := maps.Clone(users)
 	if tags == nil {
 		tags = map[string]string{}
@@ -37,18 +38,13 @@ func Tags(m cloud.Machine, users map[string]string) map[string]string {
 	if cluster := m.Cluster.String(); cluster != "" {
 		tags[clusterTag] = cluster
 	}
-	return tags
-}
-
-// WithDigest adds the mark of the user data with which a VM is made, if there are any.
-func WithDigest(tags map[string]string, digest string) map[string]string {
 	if digest != "" {
 		tags[digestTag] = digest
 	}
 	return tags
 }
 
-// ReadDigest reads that mark among the tags of a VM.
+// ReadDigest reads the mark of the user data among the tags of a VM.
 func ReadDigest(tags map[string]string) string {
 	for name, value := range tags {
 		if strings.EqualFold(name, digestTag) && len(value) <= maxTagValue {

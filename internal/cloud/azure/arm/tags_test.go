@@ -21,7 +21,7 @@ var (
 
 func TestTagsAreReadBack(t *testing.T) {
 	users := map[string]string{"team": "blue"}
-	tags := Tags(someMachine, users)
+	tags := Tags(someMachine, users, "")
 	if len(users) != 1 {
 		t.Errorf("the users' tags were changed: %v", users)
 	}
@@ -58,7 +58,7 @@ func TestWhoseTagsTheyAre(t *testing.T) {
 		{"another Cluster", func(tags map[string]string) { tags[clusterTag] = "red/u" }},
 		{"no providerID", func(tags map[string]string) { delete(tags, providerIDTag) }},
 	} {
-		tags := Tags(someMachine, nil)
+		tags := Tags(someMachine, nil, "")
 		test.change(tags)
 		if Belongs(someMachine, ReadMark(tags)) {
 			t.Errorf("%s: %v are not the machine's", test.name, tags)
@@ -67,7 +67,7 @@ func TestWhoseTagsTheyAre(t *testing.T) {
 	if Belongs(cloud.Machine{}, ReadMark(nil)) {
 		t.Error("a VM without tags belongs to no machine")
 	}
-	if copied := someVM.Parent().VM("win-2"); Original(ReadMark(Tags(someMachine, nil)), copied) {
+	if copied := someVM.Parent().VM("win-2"); Original(ReadMark(Tags(someMachine, nil, "")), copied) {
 		t.Error("tags that were copied onto another VM are not its own")
 	}
 }

@@ -60,7 +60,7 @@ func (b *Bounds) enter(ctx context.Context, chosen bool, namespace string) (leav
 		places = &b.chosen
 	}
 	if leave, err = places.Enter(ctx, namespace); err != nil {
-		return nil, cloud.LaterIn(time.Second, "waiting for lists of other machines")
+		return func() {}, cloud.LaterIn(time.Second, "waiting for lists of other machines")
 	}
 	return leave, nil
 }

@@ -150,26 +150,27 @@ func (c *Client) Send(ctx context.Context, q Call) (a Answer) {
 	began := time.Now()
 	got, err := c.exchange(ctx, q, content)
 	defer func() { metrics.Call(infrav1.CloudAzure, methodOf(q.Class, err), outcome(ctx, a), time.Since(began)) }()
-	if waits, ok := errors.AsType[*cloud.Error](err); ok && waits.Kind == cloud.Later {
-		return failed(waits)
-	}
 	if err != nil {
 		return c.unanswered(err)
 	}
+	allowance = limiter.ReadAllowance(got.header.Get)
 	if got.status < http.StatusMultipleChoices {
 		c.circuit.accepted()
-		allowance = limiter.ReadAllowance(got.header.Get, 0)
 		return Answer{Status: got.status, Body: got.body}
 	}
+	a = c.judge(q, got)
+	if a.Effect() == fault.Silences {
+		allowance.Silence = a.Verdict.Error.After
+	}
+	return a
+}
+
+// judge is the answer of a call that Azure refused.
+func (c *Client) judge(q Call, got received) Answer {
+	c.circuit.answered()
 	answer := fault.Read(got.status, got.header, got.body)
 	answer.ByID = q.ByID
 	verdict := fault.Judge(answer)
-	silence := time.Duration(0)
-	if verdict.Effect == fault.Silences {
-		silence = verdict.Error.After
-	}
-	allowance = limiter.ReadAllowance(got.header.Get, silence)
-	c.circuit.answered()
 	return Answer{Status: got.status, Verdict: &verdict, Lost: got.status >= http.StatusInternalServerError}
 }
 
@@ -237,10 +238,12 @@ func (c *Client) address(q Call) string {
 	return c.Endpoint + q.Path + "?" + query.Encode()
 }
 
-// unanswered is the answer of a call whose token was refused, or whose answer did not come.
+// unanswered is the answer of a call that waits for a place, whose token was refused, or whose answer did not come.
 func (c *Client) unanswered(err error) Answer {
 	if refused, ok := errors.AsType[*cloud.Error](err); ok {
-		c.circuit.failed(refused)
+		if refused.Kind != cloud.Later {
+			c.circuit.failed(refused)
+		}
 		return failed(refused)
 	}
 	endpoint := cloud.Clean(c.Endpoint, 256)

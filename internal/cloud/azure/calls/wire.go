@@ -69,13 +69,3 @@ func (r Resource) User() string { return cmp.Or(r.ManagedBy, r.Properties.Virtua
 
 // Attached reports whether something uses it.
 func (r Resource) Attached() bool { return r.User() != "" || r.Properties.IPConfiguration.ID != "" }
-
-// Public reports whether an adapter has a public IP.
-func (r Resource) Public() bool {
-	for _, config := range r.Properties.IPConfigurations {
-		if config.Properties.PublicIPAddress.ID != "" {
-			return true
-		}
-	}
-	return false
-}

@@ -11,13 +11,12 @@ type Allowance struct {
 	// LeftAtDoor and LeftAtService are how many calls are left; nil if the answer does not have it.
 	LeftAtDoor    *int
 	LeftAtService *int
-	// Silence is how long no call of the class may follow.
+	// Silence is how long no call of the class may follow, by the verdict on the error.
 	Silence time.Duration
 }
 
-// ReadAllowance reads the headers of an answer. The get of http.Header fits. The silence comes from the verdict on the error.
-func ReadAllowance(get func(string) string, silence time.Duration) Allowance {
-	allowance := Allowance{Silence: silence}
+// ReadAllowance reads the headers of an answer. The get of http.Header fits.
+func ReadAllowance(get func(string) string) (allowance Allowance) {
 	for _, kind := range []string{"reads", "writes", "deletes"} {
 		for _, global := range []string{"", "global-"} {
 			if count, err := strconv.Atoi(get("x-ms-ratelimit-remaining-subscription-" + global + kind)); err == nil {

@@ -61,8 +61,10 @@ type bucket struct {
 func (b *bucket) ask(asker string, now time.Time) time.Duration {
 	b.refill(now)
 	turn, waits := b.turns[asker]
-	if !waits {
+	if !waits && len(b.turns) > 0 {
 		b.forget(now)
+	}
+	if !waits {
 		turn = now.Add(b.waitFor(float64(len(b.turns) + 1)))
 	}
 	wait := turn.Sub(now)

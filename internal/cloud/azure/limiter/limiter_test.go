@@ -200,7 +200,7 @@ func TestListen(t *testing.T) {
 		for name, value := range test.headers {
 			header.Set(name, value)
 		}
-		if diff := cmp.Diff(test.want, ReadAllowance(header.Get, 0)); diff != "" {
+		if diff := cmp.Diff(test.want, ReadAllowance(header.Get)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}

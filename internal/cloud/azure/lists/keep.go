@@ -81,9 +81,7 @@ func KeepResource(shown calls.Resource) (r Resource, bytes int) {
 	if !ok || shown.User() != "" && (!isVM || !isName(vm.Key())) {
 		return r, 0
 	}
-	r = Resource{
-		ID: id, Mark: arm.ReadMark(shown.Tags), UniqueID: shown.UniqueID(), Attached: shown.Attached(), Public: shown.Public(),
-	}
+	r = Resource{ID: id, Mark: arm.ReadMark(shown.Tags), UniqueID: shown.UniqueID(), Attached: shown.Attached()}
 	if isVM {
 		r.VM = vm.Key()
 	}
@@ -94,6 +92,7 @@ func KeepResource(shown calls.Resource) (r Resource, bytes int) {
 		if address := config.Properties.PrivateIPAddress; address != "" {
 			r.Addresses = append(r.Addresses, cloud.Clean(address, 64))
 		}
+		r.Public = r.Public || config.Properties.PublicIPAddress.ID != ""
 	}
 	return r, perResource + tenants.SizeOf(r)
 }

@@ -72,7 +72,7 @@ func TestKeepPower(t *testing.T) {
 
 // TestStatesAreFew: the states of VMs that a list lacks are dropped once they are too many to be late.
 func TestStatesAreFew(t *testing.T) {
-	p := newPowers("x", nil)
+	p := &Powers{}
 	shown := Shown{ID: blue.VM}
 	for extra, want := range map[int]int{manyStates + 1: manyStates + 2, manyStates + 2: 1} {
 		p.Do(func(state *PowerState) {

@@ -139,7 +139,10 @@ func (l *Lists) scope(group arm.ID, namespace string) *Scope {
 	}
 	subscription := strings.ToLower(group.Subscription)
 	if l.powers[subscription] == nil {
-		l.powers[subscription] = newPowers(subscription, &calls.Held{Namespace: namespace, Kept: l.Kept})
+		l.powers[subscription] = &Powers{
+			Subscription: subscription, Held: &calls.Held{Namespace: namespace, Kept: l.Kept},
+			guarded: guarded[PowerState]{value: PowerState{States: map[string]next.Power{}}},
+		}
 	}
 	if l.scopes[group.Key()] == nil {
 		l.powers[subscription].Postpone(time.Time{}) // the VMs of the last list in other groups were not kept

@@ -23,16 +23,13 @@ type PowerState struct {
 	Due    time.Time
 	// began is when the list was last asked for.
 	began time.Time
-	names namesakes
+	// namesakes are the VMs of the subscription that have the names of machines' VMs, in any group, by name; and listed is when the
+	// list of them began, zero if there is none yet.
+	namesakes map[string][]arm.ID
+	listed    time.Time
 	// Answered is when the list last succeeded, and Refused is the error if the identity lacks the right to it.
 	Answered time.Time
 	Refused  *cloud.Error
-}
-
-func newPowers(subscription string, held *calls.Held) *Powers {
-	p := &Powers{Subscription: subscription, Held: held}
-	p.value.States = map[string]next.Power{}
-	return p
 }
 
 // Refusal is why the identity may not list the power states; nil if it may.
@@ -46,9 +43,13 @@ func (p *Powers) Postpone(due time.Time) {
 	p.Do(func(state *PowerState) { state.Due = due })
 }
 
-// IsDue reports whether the list is due. If so, the caller asks for it, and it is due again after the pause.
-func (p *Powers) IsDue(now time.Time, pause time.Duration) (due bool) {
+// IsDue reports whether the list is due. If so, the caller asks for it, and it is due again after the pause. In a busy
+// subscription, a list that waits for a longer pause was asked for before the VM was.
+func (p *Powers) IsDue(now time.Time, pause time.Duration, busy bool) (due bool) {
 	p.Do(func(state *PowerState) {
+		if busy && state.Due.After(now.Add(2*WhileBusy)) {
+			state.Due = now.Add(pause)
+		}
 		if due = !now.Before(state.Due); due {
 			state.began, state.Due = now, now.Add(pause)
 		}
@@ -78,15 +79,19 @@ func (p *Powers) Refuse(refusal *cloud.Error) {
 func (p *Powers) Take(vms []Shown, began, now time.Time, wanted map[string]bool) map[string]bool {
 	changed := map[string]bool{}
 	p.Do(func(state *PowerState) {
-		state.Answered, state.Refused, state.names = now, nil, namesakes{vms: map[string][]arm.ID{}, listed: began}
+		state.Answered, state.Refused, state.namesakes, state.listed = now, nil, map[string][]arm.ID{}, began
 		for _, vm := range vms {
-			state.names.take(vm.ID, wanted)
-			if key := vm.ID.Key(); vm.Power != nil && state.States[key] != *vm.Power {
-				state.States[key] = *vm.Power
-				changed[key] = true
+			name, key := strings.ToLower(vm.ID.Name()), vm.ID.Key()
+			if wanted[name] && len(state.namesakes[name]) < MaxMoved+2 { // one is at its place, and one is too many
+				state.namesakes[name] = append(state.namesakes[name], vm.ID)
+			}
+			if vm.Power != nil && state.States[key] != *vm.Power {
+				state.States[key], changed[key] = *vm.Power, true
 			}
 		}
-		state.trim(vms)
+		if len(state.States) > 2*len(vms)+manyStates {
+			state.trim(vms)
+		}
 	})
 	return changed
 }
@@ -94,11 +99,8 @@ func (p *Powers) Take(vms []Shown, began, now time.Time, wanted map[string]bool)
 // manyStates is how many VMs may be missing in a list that are in others.
 const manyStates = 1000
 
-// trim drops the states of VMs that a list lacks, if these are too many to be VMs that the list is late for.
+// trim drops the states of VMs that a list lacks. These are too many to be VMs that the list is late for.
 func (s *PowerState) trim(vms []Shown) {
-	if len(s.States) <= 2*len(vms)+manyStates {
-		return
-	}
 	states := map[string]next.Power{}
 	for _, vm := range vms {
 		states[vm.ID.Key()] = s.States[vm.ID.Key()]
@@ -109,26 +111,12 @@ func (s *PowerState) trim(vms []Shown) {
 // MaxMoved is how many VMs of a machine's name in other groups a search looks at.
 const MaxMoved = 5
 
-// namesakes are the VMs of a subscription that have the names of machines' VMs, in any group, as its list of states shows them.
-type namesakes struct {
-	vms    map[string][]arm.ID
-	listed time.Time // when the list began; zero if there is none yet
-}
-
-// take takes over a VM of a list if a machine's VM has its name, up to as many as a search looks at.
-func (n *namesakes) take(id arm.ID, wanted map[string]bool) {
-	name := strings.ToLower(id.Name())
-	if wanted[name] && len(n.vms[name]) < MaxMoved+2 { // one is at its place, and one is too many
-		n.vms[name] = append(n.vms[name], id)
-	}
-}
-
 // Namesakes are the VMs in other groups that have the name of a VM. home reports whether the list has that VM at its place, too,
 // and listed is when the list began.
 func (p *Powers) Namesakes(vm arm.ID) (found []arm.ID, home bool, listed time.Time) {
 	p.Do(func(state *PowerState) {
-		listed = state.names.listed
-		for _, id := range state.names.vms[strings.ToLower(vm.Name())] {
+		listed = state.listed
+		for _, id := range state.namesakes[strings.ToLower(vm.Name())] {
 			if id.Key() == vm.Key() {
 				home = true
 			} else {

@@ -7,17 +7,19 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/blue"
 )
 
 // TestNamesakesAreFew: of the VMs that have a machine's name, in however many groups, so many are kept as tell that they are too
 // many. Of other names none is.
 func TestNamesakesAreFew(t *testing.T) {
-	n := namesakes{vms: map[string][]arm.ID{}}
+	p, shown := &Powers{}, []Shown{}
 	for group := range 100 {
 		for _, name := range []string{"WIN-1", "db"} {
-			n.take(arm.GroupID(armsim.Subscription, fmt.Sprint("g", group)).VM(name), map[string]bool{"win-1": true})
+			shown = append(shown, Shown{ID: arm.GroupID(armsim.Subscription, fmt.Sprint("g", group)).VM(name)})
 		}
 	}
-	expect.Same(t, "names", 1, len(n.vms))
-	expect.Same(t, "VMs", MaxMoved+2, len(n.vms["win-1"]))
+	p.Take(shown, blue.Noon, blue.Noon, map[string]bool{"win-1": true})
+	expect.Same(t, "names", 1, len(powersIn(p).namesakes))
+	expect.Same(t, "VMs", MaxMoved+2, len(powersIn(p).namesakes["win-1"]))
 }

@@ -119,25 +119,6 @@ type Part struct {
 	UniqueID string
 }
 
-// takeParts takes over what lists show as belonging to VMs, by the VM's key.
-func (s *State) takeParts(sweep Sweeping) {
-	s.Parts = map[string][]Part{}
-	vmOf := map[string]string{} // of adapters
-	for _, resource := range slices.Concat(sweep.Adapters, sweep.Disks) {
-		vmOf[resource.ID.Key()] = resource.VM
-		s.takePart(resource, resource.VM)
-	}
-	for _, address := range sweep.Public {
-		s.takePart(address, vmOf[address.Adapter])
-	}
-}
-
-func (s *State) takePart(resource Resource, vm string) {
-	if vm != "" && resource.UniqueID != "" && len(s.Parts[vm]) < maxParts {
-		s.Parts[vm] = append(s.Parts[vm], Part{resource.ID, resource.UniqueID})
-	}
-}
-
 // Remember keeps what belongs to a VM that is proved to be a machine's, if there is room. What belongs to another VM is not ours
 // to sweep: anybody who may write tags can give it our marks.
 func (s *State) Remember(r Record, m cloud.Machine) {
@@ -145,22 +126,17 @@ func (s *State) Remember(r Record, m cloud.Machine) {
 		s.seenWith = map[string]seenVM{}
 		s.Held[sightings].Hold(0)
 	}
-	vm := seenVM{r.Key, Mark{m.Key, m.ProviderID}}
-	for _, key := range r.Adapters {
-		s.remember(key, vm)
-	}
+	keys := slices.Clone(r.Adapters)
 	for _, part := range s.Parts[r.Key] {
 		if belongings.KindOf(part.ID) != belongings.Disk {
-			s.remember(part.ID.Key(), vm)
+			keys = append(keys, part.ID.Key())
 		}
 	}
-}
-
-func (s *State) remember(key string, vm seenVM) {
-	_, found := s.seenWith[key]
-	bytes := perSighting + len(key) + len(vm.key)
-	if found || s.Held[sightings].Grow(bytes) {
-		s.seenWith[key] = vm
+	for _, key := range keys {
+		_, found := s.seenWith[key]
+		if found || s.Held[sightings].Grow(perSighting+len(key)+len(r.Key)) {
+			s.seenWith[key] = seenVM{r.Key, Mark{m.Key, m.ProviderID}}
+		}
 	}
 }
 

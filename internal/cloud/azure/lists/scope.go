@@ -32,7 +32,7 @@ type Place struct {
 // State is what is known of a group.
 type State struct {
 	Place
-	Listing   bool
+	Listing   bool                // a caller lists the VMs, for all
 	Powered   bool                // Azure has answered whether VMs run since the group was added, even with an error
 	VMs       map[string]Record   // by name
 	Listed    time.Time           // when the last good list began
@@ -85,27 +85,10 @@ func newScope(place Place, kept *tenants.Bytes) *Scope {
 	return s
 }
 
-// AwaitsPowers reports whether Azure has not answered yet which VMs of the group run.
-func (s *Scope) AwaitsPowers() (awaits bool) {
-	s.Do(func(state *State) { awaits = !state.Powered })
-	return awaits
-}
-
-// NotePowers notes that Azure has answered which VMs of a subscription run.
-func (s *Scope) NotePowers(powers *Powers) {
-	s.Do(func(state *State) { state.Powered = state.Powered || s.Power == powers })
-}
-
 // Unlisted reports whether there was no good list yet.
 func (s *Scope) Unlisted() (unlisted bool) {
 	s.Do(func(state *State) { unlisted = state.Listed.IsZero() })
 	return unlisted
-}
-
-// Begin reports whether the caller may list the VMs; if not, another caller does.
-func (s *Scope) Begin() (ok bool) {
-	s.Do(func(state *State) { ok, state.Listing = !state.Listing, true })
-	return ok
 }
 
 // End takes over the list that began, or why there is none, and returns the keys of the machines whose VMs changed.
@@ -159,56 +142,42 @@ func (s *State) take(vms []Record, began time.Time, keysOf KeysOf) (changed []cl
 }
 
 // TakeAddresses takes over the addresses of adapters, and returns the keys of the machines that have others now.
-func (s *Scope) TakeAddresses(adapters []Resource, keysOf KeysOf) (changed []cloud.Key) {
-	s.Do(func(state *State) { changed = state.takeAddresses(adapters, keysOf) })
-	return changed
-}
-
-func (s *State) takeAddresses(adapters []Resource, keysOf KeysOf) (changed []cloud.Key) {
+func (s *Scope) TakeAddresses(adapters []Resource, keysOf KeysOf) []cloud.Key {
 	current := map[string][]string{}
 	for _, adapter := range adapters {
 		if len(adapter.Addresses) > 0 {
 			current[adapter.ID.Key()] = adapter.Addresses
 		}
 	}
-	previous := s.Addresses
-	s.Addresses = current
-	for _, r := range s.VMs {
-		if !slices.Equal(r.Addresses(previous), r.Addresses(current)) {
-			changed = append(changed, keysOf(r)...)
-		}
-	}
+	changed := s.Machines(keysOf, func(state *State, r Record) bool {
+		return !slices.Equal(r.Addresses(state.Addresses), r.Addresses(current))
+	})
+	s.Do(func(state *State) { state.Addresses = current })
 	return changed
 }
 
-// LacksAddress reports whether a VM of ours runs and its address is unknown.
-func (s *Scope) LacksAddress(keysOf KeysOf) (lacks bool) {
+// Machines are the machines whose VMs the lists have, and of these VMs something holds.
+func (s *Scope) Machines(keysOf KeysOf, holds func(*State, Record) bool) (keys []cloud.Key) {
 	s.Do(func(state *State) {
 		for _, r := range state.VMs {
-			lacks = lacks || !r.addressed(state.Addresses) && s.Power.Get(r.Key) == next.PoweredOn && len(keysOf(r)) > 0
-		}
-	})
-	return lacks
-}
-
-// Changes reports whether a VM of ours is being made or removed.
-func (s *Scope) Changes(keysOf KeysOf) (changes bool) {
-	s.Do(func(state *State) {
-		for _, r := range state.VMs {
-			changes = changes || (r.State == next.Creating || r.State == next.Deleting) && len(keysOf(r)) > 0
-		}
-	})
-	return changes
-}
-
-// Machines are the machines whose VMs the lists have.
-func (s *Scope) Machines(keysOf KeysOf) (keys []cloud.Key) {
-	s.Do(func(state *State) {
-		for _, r := range state.VMs {
-			keys = append(keys, keysOf(r)...)
+			if holds(state, r) {
+				keys = append(keys, keysOf(r)...)
+			}
 		}
 	})
 	return keys
+}
+
+// IsListed holds of each VM.
+func IsListed(*State, Record) bool { return true }
+
+// Changes reports whether a VM is being made or removed.
+func Changes(_ *State, r Record) bool { return r.State == next.Creating || r.State == next.Deleting }
+
+// LacksAddress reports whether a VM runs and its address is unknown.
+func LacksAddress(s *State, r Record) bool {
+	addressed := slices.ContainsFunc(r.Adapters, func(adapter string) bool { return len(s.Addresses[adapter]) > 0 })
+	return !addressed && s.Power.Get(r.Key) == next.PoweredOn
 }
 
 // Latest is the VM as the later of list and look has it.

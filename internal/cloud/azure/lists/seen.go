@@ -103,10 +103,6 @@ func (r Record) Addresses(byAdapter map[string][]string) (addresses []string) {
 	return addresses
 }
 
-func (r Record) addressed(byAdapter map[string][]string) bool {
-	return slices.ContainsFunc(r.Adapters, func(adapter string) bool { return len(byAdapter[adapter]) > 0 })
-}
-
 // Shown is the evidence of whose VM it is.
 func (r Record) Shown(m cloud.Machine) next.Shown {
 	return next.Shown{VMID: r.VMID, Marked: arm.Belongs(m, r.Mark), MadeFor: r.Mark.Cluster, Digest: r.Digest}
@@ -132,13 +128,9 @@ const powerCode = "powerstate/"
 // powerOf reads a power state from the statuses of a VM. What is on its way to running or stopped is neither.
 func powerOf(statuses []calls.Status) next.Power {
 	for _, status := range statuses {
-		code := strings.ToLower(status.Code)
-		if !strings.HasPrefix(code, powerCode) {
-			continue
-		}
-		switch power := next.Power(code[len(powerCode):]); power {
-		case next.PoweredOn, next.Stopped, next.Deallocated:
-			return power
+		switch code := next.Power(strings.ToLower(status.Code)); code {
+		case powerCode + next.PoweredOn, powerCode + next.Stopped, powerCode + next.Deallocated:
+			return code[len(powerCode):]
 		}
 	}
 	return ""

@@ -15,7 +15,7 @@ import (
 
 // TestRecordOf: what is read of a VM, and of what is none.
 func TestRecordOf(t *testing.T) {
-	of := calls.VM{ID: blue.VM.String(), Tags: arm.Tags(blue.Machine(), nil), Zones: []string{strings.Repeat("z", 65), "2"}}
+	of := calls.VM{ID: blue.VM.String(), Tags: arm.Tags(blue.Machine(), nil, ""), Zones: []string{strings.Repeat("z", 65), "2"}}
 	r, ok := RecordOf(of)
 	expect.Same(t, "a VM without properties", true, ok && r.Original && r.State == "")
 	expect.Same(t, "bytes of a long zone", true, len(r.Zone) <= 64 && strings.HasSuffix(r.Zone, "..."))

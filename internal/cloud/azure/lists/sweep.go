@@ -71,8 +71,23 @@ func (s *Scope) HasPublic(adapters []Resource) (found bool) {
 
 // TakeRemnants takes over what nothing uses, and what belongs to VMs, from a sweep that is complete if all lists were read.
 func (s *Scope) TakeRemnants(sweep Sweeping, complete bool, now time.Time) {
+	remnants, used, parts, vmOf := map[string]Remnant{}, map[string]bool{}, map[string][]Part{}, map[string]string{}
 	s.Do(func(state *State) {
-		if state.takeRemnants(sweep, now); complete {
+		for _, resource := range slices.Concat(sweep.Adapters, sweep.Disks, sweep.Public) {
+			key, vm := resource.ID.Key(), cmp.Or(resource.VM, vmOf[resource.Adapter]) // a public IP's is that of its adapter
+			vmOf[key] = vm
+			if vm != "" {
+				used[strings.Clone(path.Base(vm))] = true
+			}
+			if vm != "" && resource.UniqueID != "" && len(parts[vm]) < maxParts {
+				parts[vm] = append(parts[vm], Part{resource.ID, resource.UniqueID})
+			}
+			if !resource.Attached {
+				remnants[key] = state.remnantOf(resource, now)
+			}
+		}
+		state.Remnants, state.Used, state.Parts = remnants, used, parts
+		if complete {
 			state.Swept = sweep.Began
 		}
 	})
@@ -82,26 +97,16 @@ func (s *Scope) TakeRemnants(sweep Sweeping, complete bool, now time.Time) {
 // DropSweep forgets what a sweep has read that ends here.
 func (s *Scope) DropSweep(sweep Sweeping) { s.Held[Remnants].Give(sweep.Kept) }
 
-func (s *State) takeRemnants(sweep Sweeping, now time.Time) {
-	s.takeParts(sweep)
-	found, used := map[string]Remnant{}, map[string]bool{}
-	for _, resource := range slices.Concat(sweep.Adapters, sweep.Disks, sweep.Public) {
-		if resource.VM != "" {
-			used[strings.Clone(path.Base(resource.VM))] = true
-		}
-		if resource.Attached {
-			continue
-		}
-		key, r := resource.ID.Key(), Remnant{
-			ID: resource.ID, Mark: resource.Mark, UniqueID: resource.UniqueID,
-			Remnant: next.Remnant{ID: resource.ID.String(), FirstSeen: now},
-		}
-		if previous, ok := s.Remnants[key]; ok && previous.UniqueID == r.UniqueID {
-			r.FirstSeen, r.Looked = previous.FirstSeen, previous.Looked
-		}
-		found[key] = r
+// remnantOf is what nothing uses, with what is known of it from before.
+func (s *State) remnantOf(resource Resource, now time.Time) Remnant {
+	r := Remnant{
+		ID: resource.ID, Mark: resource.Mark, UniqueID: resource.UniqueID,
+		Remnant: next.Remnant{ID: resource.ID.String(), FirstSeen: now},
 	}
-	s.Remnants, s.Used = found, used
+	if previous, ok := s.Remnants[resource.ID.Key()]; ok && previous.UniqueID == r.UniqueID {
+		r.FirstSeen, r.Looked = previous.FirstSeen, previous.Looked
+	}
+	return r
 }
 
 // Actions for all machines of a group: if the identity may not do one, no machine reports it at once.
@@ -150,6 +155,12 @@ func (s *State) Hidden() *cloud.Error {
 	return cmp.Or(s.Refused[AdapterList], s.Refused[DiskList], s.Refused[PublicList])
 }
 
+// HasRemnants reports whether the last sweep has found any.
+func (s *Scope) HasRemnants() (found bool) {
+	s.Do(func(state *State) { found = len(state.Remnants) > 0 })
+	return found
+}
+
 // IsRemnant reports whether a list showed it as of no use, and no look since showed otherwise.
 func (s *Scope) IsRemnant(id arm.ID) (found bool) {
 	s.Do(func(state *State) { _, found = state.Remnants[id.Key()] })
@@ -180,11 +191,7 @@ func (s *Scope) Removed(id arm.ID) {
 	})
 }
 
-// Attach forgets that adapters were seen without a VM, which has them now.
-func (s *Scope) Attach(adapters []arm.ID) {
-	s.Do(func(state *State) {
-		for _, id := range adapters {
-			delete(state.Remnants, id.Key())
-		}
-	})
+// Attach forgets that an adapter was seen without a VM, which has it now.
+func (s *Scope) Attach(adapter arm.ID) {
+	s.Do(func(state *State) { delete(state.Remnants, adapter.Key()) })
 }

@@ -79,7 +79,7 @@ func TestHeed(t *testing.T) {
 func TestAttach(t *testing.T) {
 	s := (&Lists{}).Scope(blue.Group)
 	stateIn(s).Remnants[blue.NIC.Key()], stateIn(s).Remnants["other"] = Remnant{}, Remnant{}
-	s.Attach([]arm.ID{blue.NIC})
+	s.Attach(blue.NIC)
 	_, other := stateIn(s).Remnants["other"]
 	expect.Same(t, "one of another name is left alone", true, other && len(stateIn(s).Remnants) == 1)
 }

@@ -130,19 +130,17 @@ func (c cluster) resource(group, kind string, item *reader, field string) string
 	return arm.GroupID(c.subscription, group).String() + "/providers/Microsoft.Network/" + kind + "/" + name
 }
 
-// choose is the ID of the subnet of an adapter: by ID, by name in the cluster's virtual network, or that of nodes.
-func (c cluster) choose(adapter int, wanted infrav1.AzureSubnet) (string, error) {
+// choose is the ID of the subnet of an adapter that names none by ID: by name in the cluster's virtual network, or that of nodes.
+func (c cluster) choose(adapter int, name string) (string, error) {
 	field := fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter)
 	switch {
-	case wanted.ID != "":
-		return wanted.ID, nil
-	case wanted.Name != "" && c.name == "":
+	case name != "" && c.name == "":
 		return "", refuse("spec.azure.networkInterfaces[%d].subnet.name names a subnet of the AzureCluster, but the Cluster has none: "+
 			"use subnet.id instead", adapter)
 	case len(c.network.Names) == 0:
 		return "", c.lacks(field, "networkSpec.vnet.name")
-	case wanted.Name != "":
-		return c.network.Parent().Subnet(c.network.Names[0], wanted.Name).String(), nil
+	case name != "":
+		return c.network.Parent().Subnet(c.network.Names[0], name).String(), nil
 	}
 	// A node is in the first subnet with the role node, else in the first with the role cluster.
 	for _, role := range []string{"node", "cluster"} {

@@ -48,9 +48,8 @@ func Home(providerID string) (arm.ID, error) {
 	vm, ok := arm.ReadProviderID(providerID)
 	if !ok {
 		return arm.ID{}, refuse("spec.providerID %q is not valid for Azure, which needs azure:/// and the ID of a VM with "+
-			"subscription, "+
-			"group and name in lower case: delete the Machine, no VM was made for it; in a new one leave the field out, because the "+
-			"controller sets it", cloud.Clean(providerID, 256))
+			"subscription, group and name in lower case: delete the Machine, no VM was made for it; in a new one leave the field out, "+
+			"because the controller sets it", cloud.Clean(providerID, 256))
 	}
 	return vm, nil
 }
@@ -72,13 +71,16 @@ func group(spec *infrav1.AzureVM, providerID string, c cluster) (arm.ID, error) 
 		return arm.ID{}, refuse("%q is not the ID of a resource group: %s must have a valid subscriptionID and resourceGroup",
 			cloud.Clean(id.String(), 256), c.nameOr("spec.azure"))
 	}
-	return id, c.findable(id.Group)
+	if c.group != "" && !strings.EqualFold(id.Group, c.group) {
+		return id, c.findable(id.Group)
+	}
+	return id, nil
 }
 
-// findable refuses a group in which the cloud controller manager would never find the VM, and so delete its Node: it looks in the
-// cluster's group, or in that of the Node's label.
+// findable refuses a group beside the cluster's in which the cloud controller manager would never find the VM, and so delete its
+// Node: it looks in the cluster's group, or in that of the Node's label.
 func (c cluster) findable(group string) error {
-	if c.group == "" || strings.EqualFold(group, c.group) || len(validation.IsValidLabelValue(group)) == 0 {
+	if len(validation.IsValidLabelValue(group)) == 0 {
 		return nil
 	}
 	return refuse("spec.azure.resourceGroup %q is another group than %q of AzureCluster %s, and cannot be the value of the label "+
@@ -94,9 +96,13 @@ func (c cluster) connect(p *infrav1.AzurePlacement, spec *infrav1.AzureVM) error
 		wanted = []infrav1.AzureNetworkInterface{{}}
 	}
 	for i, adapter := range wanted {
-		id, err := c.choose(i, adapter.Subnet)
-		if err != nil {
-			return err
+		id := adapter.Subnet.ID
+		if id == "" {
+			chosen, err := c.choose(i, adapter.Subnet.Name)
+			if err != nil {
+				return err
+			}
+			id = chosen
 		}
 		p.SubnetIDs = append(p.SubnetIDs, id)
 	}

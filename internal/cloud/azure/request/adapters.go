@@ -1,8 +1,9 @@
 package request
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 
@@ -57,10 +58,7 @@ func wantedAdapter(m cloud.Machine, i int) infrav1.AzureNetworkInterface {
 
 // AdapterName is the name of an adapter. Azure adds to it, unless the adapter is separate.
 func AdapterName(m cloud.Machine, i int) string {
-	if name := wantedAdapter(m, i).Name; name != "" {
-		return m.Name + "-" + name
-	}
-	return fmt.Sprint(m.Name, "-", i)
+	return m.Name + "-" + cmp.Or(wantedAdapter(m, i).Name, strconv.Itoa(i))
 }
 
 // Accelerated reports whether an adapter has accelerated networking, which not every size has.
@@ -82,8 +80,12 @@ func nameServers(servers []string) *armcompute.VirtualMachineNetworkInterfaceDNS
 func addresses(w Want, i int) (configs []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration) {
 	wanted := wantedAdapter(w.Machine, i)
 	for n := range 1 + int(wanted.SecondaryAddresses) {
+		name := "pod-" + strconv.Itoa(n)
+		if n == 0 {
+			name = "first"
+		}
 		configs = append(configs, &armcompute.VirtualMachineNetworkInterfaceIPConfiguration{
-			Name: new(addressName(n)),
+			Name: &name,
 			Properties: &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
 				Primary: new(n == 0), Subnet: resource(w.Placement.SubnetIDs[i]),
 				ApplicationSecurityGroups: resources(wanted.ApplicationSecurityGroupIDs),
@@ -96,14 +98,6 @@ func addresses(w Want, i int) (configs []*armcompute.VirtualMachineNetworkInterf
 		first.PublicIPAddressConfiguration = public(AdapterName(w.Machine, i), inlineTags(w))
 	}
 	return configs
-}
-
-// addressName is the name of an address: the first is the adapter's own.
-func addressName(n int) string {
-	if n == 0 {
-		return "first"
-	}
-	return fmt.Sprint("pod-", n)
 }
 
 // Pools are those that an adapter joins. The first one also joins the pool through which nodes reach the Internet, unless it has

@@ -22,34 +22,23 @@ func Check(w Want) error {
 	if wrong := arm.CheckTags(users(w)); wrong != "" {
 		return refuse("spec.azure.additionalTags, together with the tags of the AzureCluster: %s", wrong)
 	}
-	if name := publicBeside(w); name != "" {
-		return refuse("spec.azure.networkInterfaces: %s has a public IP, which no adapter can have if another has a privateAddress "+
-			"or the cloud needs adapters made before their VM: remove the one or the other", name)
+	for _, adapter := range spec.NetworkInterfaces {
+		if adapter.PublicIP == infrav1.AzureEnabled && Separate(w) {
+			return refuse("spec.azure.networkInterfaces: %s has a public IP, which no adapter can have if another has a privateAddress "+
+				"or the cloud needs adapters made before their VM: remove the one or the other", adapter.Name)
+		}
 	}
 	return CheckUserData(w.UserData)
 }
 
 // sources counts the images that a spec names.
-func sources(image infrav1.AzureImage) int {
-	count := 0
-	for _, set := range []bool{
-		image.ID != "", image.ComputeGallery.Name != "", image.CommunityGallery.Name != "", image.Marketplace.SKU != "",
-	} {
-		if set {
+func sources(image infrav1.AzureImage) (count int) {
+	for _, name := range []string{image.ID, image.ComputeGallery.Name, image.CommunityGallery.Name, image.Marketplace.SKU} {
+		if name != "" {
 			count++
 		}
 	}
 	return count
-}
-
-// publicBeside is the adapter with a public IP where adapters are made before their VM.
-func publicBeside(w Want) string {
-	for _, adapter := range w.Machine.Spec.Azure.NetworkInterfaces {
-		if adapter.PublicIP == infrav1.AzureEnabled && Separate(w) {
-			return adapter.Name
-		}
-	}
-	return ""
 }
 
 // CheckUserData refuses user data that Azure would refuse, before any call.

@@ -23,17 +23,21 @@ func disks(w Want) *armcompute.StorageProfile {
 		DiskControllerType: optional(armcompute.DiskControllerTypes(spec.DiskController)),
 	}
 	for i, wanted := range spec.DataDisks {
-		profile.DataDisks = append(profile.DataDisks, &armcompute.DataDisk{
-			Name:         new(DataDisk(w.Machine.Name, wanted.Name)),
-			Lun:          cmp.Or(wanted.LUN, new(int32(i))),
-			CreateOption: new(armcompute.DiskCreateOptionTypesEmpty),
-			DeleteOption: new(armcompute.DiskDeleteOptionTypesDelete),
-			DiskSizeGB:   &wanted.SizeGiB,
-			Caching:      optional(armcompute.CachingTypes(wanted.Caching)),
-			ManagedDisk:  managed(string(wanted.Type), wanted.DiskEncryptionSetID),
-		})
+		profile.DataDisks = append(profile.DataDisks, dataDisk(w.Machine.Name, wanted, int32(i)))
 	}
 	return profile
+}
+
+func dataDisk(vm string, wanted infrav1.AzureDataDisk, lun int32) *armcompute.DataDisk {
+	return &armcompute.DataDisk{
+		Name:         new(DataDisk(vm, wanted.Name)),
+		Lun:          cmp.Or(wanted.LUN, &lun),
+		CreateOption: new(armcompute.DiskCreateOptionTypesEmpty),
+		DeleteOption: new(armcompute.DiskDeleteOptionTypesDelete),
+		DiskSizeGB:   &wanted.SizeGiB,
+		Caching:      optional(armcompute.CachingTypes(wanted.Caching)),
+		ManagedDisk:  managed(string(wanted.Type), wanted.DiskEncryptionSetID),
+	}
 }
 
 func systemDisk(vm string, spec *infrav1.AzureVM) *armcompute.OSDisk {

@@ -255,7 +255,7 @@ func TestTagsOfMachineGoFirst(t *testing.T) {
 	if diff := cmp.Diff(want, users(w)); diff != "" {
 		t.Error(diff)
 	}
-	if marks := arm.Tags(w.Machine, users(w)); len(marks) != 6 {
+	if marks := arm.Tags(w.Machine, users(w), ""); len(marks) != 6 {
 		t.Errorf("tags: %v", slices.Sorted(maps.Keys(marks)))
 	}
 }

@@ -39,8 +39,5 @@ func galleryID(g infrav1.AzureGalleryImage, home arm.ID) string {
 
 // plan is bought with an image of the marketplace.
 func plan(image infrav1.AzureMarketplaceImage) *armcompute.Plan {
-	if image.Plan != infrav1.AzureImagePlanImage {
-		return nil
-	}
 	return &armcompute.Plan{Publisher: &image.Publisher, Product: &image.Offer, Name: &image.SKU}
 }

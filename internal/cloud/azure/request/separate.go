@@ -34,5 +34,5 @@ func Adapter(w Want, i int) map[string]any {
 		first := properties["ipConfigurations"].([]any)[0].(object)["properties"].(object)
 		first["privateIPAllocationMethod"], first["privateIPAddress"] = "Static", address
 	}
-	return object{"location": w.Placement.Location, "tags": tags(w), "properties": properties}
+	return object{"location": w.Placement.Location, "tags": tags(w, ""), "properties": properties}
 }

@@ -39,9 +39,7 @@ func VM(w Want) armcompute.VirtualMachine {
 	spec := w.Machine.Spec.Azure
 	vm := armcompute.VirtualMachine{
 		Location: &w.Placement.Location,
-		Tags:     pointers(arm.WithDigest(marks(w), cloud.DigestOf(w.Machine.ProviderID, w.UserData))),
-		Identity: identities(spec.Identities),
-		Plan:     plan(spec.Image.Marketplace),
+		Tags:     tags(w, cloud.DigestOf(w.Machine.ProviderID, w.UserData)),
 		Properties: &armcompute.VirtualMachineProperties{
 			HardwareProfile:         &armcompute.HardwareProfile{VMSize: new(armcompute.VirtualMachineSizeTypes(w.Choice.Size))},
 			StorageProfile:          disks(w),
@@ -49,9 +47,7 @@ func VM(w Want) armcompute.VirtualMachine {
 			OSProfile:               system(w),
 			LicenseType:             optional(string(spec.Windows.LicenseType)),
 			NetworkProfile:          adapters(w),
-			SecurityProfile:         security(spec.SecurityProfile),
 			DiagnosticsProfile:      diagnostics(spec.BootDiagnostics),
-			CapacityReservation:     reservation(spec.CapacityReservationGroupID),
 			HostGroup:               resource(spec.HostGroupID),
 			Host:                    resource(spec.HostID),
 			ProximityPlacementGroup: resource(spec.ProximityPlacementGroupID),
@@ -60,6 +56,18 @@ func VM(w Want) armcompute.VirtualMachine {
 	}
 	if w.Choice.Zone != "" {
 		vm.Zones = []*string{&w.Choice.Zone}
+	}
+	if spec.Identities.Type != "" {
+		vm.Identity = identities(spec.Identities)
+	}
+	if spec.Image.Marketplace.Plan == infrav1.AzureImagePlanImage {
+		vm.Plan = plan(spec.Image.Marketplace)
+	}
+	if spec.SecurityProfile != (infrav1.AzureSecurityProfile{}) {
+		vm.Properties.SecurityProfile = security(spec.SecurityProfile)
+	}
+	if group := spec.CapacityReservationGroupID; group != "" {
+		vm.Properties.CapacityReservation = &armcompute.CapacityReservationProfile{CapacityReservationGroup: resource(group)}
 	}
 	if spec.Priority == infrav1.AzurePrioritySpot {
 		spot(spec.Spot, vm.Properties)
@@ -72,17 +80,13 @@ func inlineTags(w Want) map[string]*string {
 	if w.Untagged {
 		return nil
 	}
-	return tags(w)
+	return tags(w, "")
 }
 
-func tags(w Want) map[string]*string { return pointers(marks(w)) }
-
-// marks are ours together with the tags of users.
-func marks(w Want) map[string]string { return arm.Tags(w.Machine, users(w)) }
-
-func pointers(values map[string]string) map[string]*string {
+// tags are our marks together with the tags of users.
+func tags(w Want, digest string) map[string]*string {
 	refs := map[string]*string{}
-	for name, value := range values {
+	for name, value := range arm.Tags(w.Machine, users(w), digest) {
 		refs[name] = &value
 	}
 	return refs
@@ -120,9 +124,6 @@ func identities(wanted infrav1.AzureIdentities) *armcompute.VirtualMachineIdenti
 
 // security has secure boot and the virtual TPM on unless the spec disables them.
 func security(wanted infrav1.AzureSecurityProfile) *armcompute.SecurityProfile {
-	if wanted == (infrav1.AzureSecurityProfile{}) {
-		return nil
-	}
 	profile := &armcompute.SecurityProfile{EncryptionAtHost: enabled(wanted.EncryptionAtHost)}
 	if wanted.SecurityType != "" {
 		profile.SecurityType = new(armcompute.SecurityTypes(wanted.SecurityType))
@@ -139,13 +140,6 @@ func diagnostics(wanted infrav1.AzureBootDiagnostics) *armcompute.DiagnosticsPro
 		Enabled:    new(wanted.Type != infrav1.AzureBootDisabled),
 		StorageURI: optional(wanted.StorageURI),
 	}}
-}
-
-func reservation(group string) *armcompute.CapacityReservationProfile {
-	if group == "" {
-		return nil
-	}
-	return &armcompute.CapacityReservationProfile{CapacityReservationGroup: resource(group)}
 }
 
 // spot VMs are removed with their disks when Azure evicts them, so that they cost nothing more. The price -1 is that of a regular
