@@ -12,12 +12,17 @@ const KeptReportBytes = 2 << 10
 // of a line.
 const longestText = 1<<10 + 64
 
-// Shorten is what is kept of a report: all of a short one. A longer one loses what is not shown of its texts, then the oldest of
-// its lines and warnings, and then the ends of its texts. What cannot be read is cut, and cannot be read after that either.
+// Shorten is what is kept of a report: all of a short one.
 func Shorten(report string) string {
 	if len(report) <= KeptReportBytes {
 		return strings.Clone(report) // a part would keep the whole in memory
 	}
+	return shortened(report)
+}
+
+// shortened is what is kept of a longer one. It loses what is not shown of its texts, then the oldest of its lines and warnings,
+// and then the ends of its texts. What cannot be read is cut, and cannot be read after that either.
+func shortened(report string) string {
 	r, err := DecodeReport([]byte(report))
 	if err != nil {
 		return strings.Clone(report[:KeptReportBytes])

@@ -110,7 +110,10 @@ func (a *account) inTurn(ctx context.Context, m cloud.Machine, want next.Goal) (
 	ctx, leave := a.session.Visit(ctx)
 	defer leave()
 	vm, err := a.pursue(ctx, m, want)
-	return vm, a.waiting.note(m.Key, err)
+	if err != nil {
+		return vm, a.waiting.note(m.Key, err)
+	}
+	return vm, nil
 }
 
 // pursue gathers the facts and decides. If the step is a question, it asks the vCenter and decides again; otherwise it starts at

@@ -74,7 +74,8 @@ func TestCopiedMemory(t *testing.T) {
 	again.UID = "of the next object of that name"
 	a.ledger.begin(m, next.Job{Act: next.Destroy, Task: taskOf(1), VM: vmOf(1)})
 	for _, other := range []cloud.Machine{copied, again} {
-		a.ledger.note(other, func(w *work) { w.believe(infrav1.VSphereRecord{Reference: "vm-2"}) })
+		other.Record.VSphere.Reference = "vm-2"
+		a.ledger.use(other, noon)
 		expect.Same(t, "the job of another", next.Act(""), a.ledger.recall(other).job.Act)
 		a.ledger.strike(other, "", noon)
 		_, gone := a.ledger.struck(m, noon)

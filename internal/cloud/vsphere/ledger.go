@@ -11,6 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/next"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/seen"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -38,7 +39,7 @@ func (l *ledger) note(m cloud.Machine, f func(*work)) {
 	if w == nil {
 		w = &work{key: m.Key}
 		if l.work == nil {
-			l.work = map[cloud.MachineID]*work{}
+			l.work, l.owners = map[cloud.MachineID]*work{}, owners{}
 		}
 		l.work[m.ID()] = w
 	}
@@ -54,12 +55,17 @@ const (
 	keptFor      = 24 * time.Hour
 )
 
-// use notes that a machine is in use, and takes over what an earlier process has recorded of it.
+// use notes that a machine is in use, and takes over what an earlier process has recorded of it, unless this one knows better.
 func (l *ledger) use(m cloud.Machine, now time.Time) {
-	full := false
+	full, kept := false, m.Record.VSphere
 	l.note(m, func(w *work) {
 		full, w.used = w.used.IsZero() && len(l.work) > manyMachines, now
-		w.believe(m.Record.VSphere)
+		if w.Object.Value == "" && kept.Reference != "" {
+			w.Object, w.Folder = seen.RefOf(kept.Reference), kept.Folder
+		}
+		if !w.believed {
+			w.believed, w.deletion = true, kept.Deletion
+		}
 	})
 	if full {
 		l.prune(now)
@@ -263,23 +269,20 @@ func (l *ledger) ownersOf(ref types.ManagedObjectReference) (keys []cloud.Key) {
 }
 
 // move follows a machine from one VM to another; the empty one is none.
-func (o *owners) move(w *work, oldRef, newRef types.ManagedObjectReference) {
+func (o owners) move(w *work, oldRef, newRef types.ManagedObjectReference) {
 	if oldRef == newRef {
 		return
 	}
-	if delete((*o)[oldRef.Value], w); len((*o)[oldRef.Value]) == 0 {
-		delete(*o, oldRef.Value)
+	if delete(o[oldRef.Value], w); len(o[oldRef.Value]) == 0 {
+		delete(o, oldRef.Value)
 	}
 	if newRef.Value == "" {
 		return
 	}
-	if *o == nil {
-		*o = owners{}
+	if o[newRef.Value] == nil {
+		o[newRef.Value] = map[*work]bool{}
 	}
-	if (*o)[newRef.Value] == nil {
-		(*o)[newRef.Value] = map[*work]bool{}
-	}
-	(*o)[newRef.Value][w] = true
+	o[newRef.Value][w] = true
 }
 
 // keepGone is how long a machine without a VM stays in goneLately. Its object is read again until it is gone, too.

@@ -169,6 +169,7 @@ func TestDeletionOfWork(t *testing.T) {
 	t.Parallel()
 	kept := infrav1.VSphereRecord{Server: "here", Deletion: infrav1.DeletionAccepted}
 	m := machines.VSphere("m")
+	m.Record.VSphere = kept
 	for name, c := range map[string]struct {
 		do   func(*ledger)
 		want *cloud.Record
@@ -184,9 +185,9 @@ func TestDeletionOfWork(t *testing.T) {
 		},
 	} {
 		var l ledger
-		l.note(m, func(w *work) { w.believe(kept) })
+		l.use(m, noon)
 		c.do(&l)
-		l.note(m, func(w *work) { w.believe(kept) })
+		l.use(m, noon)
 		if c.want != nil {
 			c.want.VSphere.Server = "here"
 		}

@@ -82,13 +82,27 @@ func (a *account) byName(ctx context.Context, m cloud.Machine, s next.Survey) (s
 
 // readableFolder proves that the account can read the place where m's VM would be, now, and returns the folder in which to look
 // for its name; nil if there is none. A place that was found by its path, or a minute ago, proves nothing: a permission that is
-// taken away hides the VM as well. So the folder is read by its reference, which the VM's own properties gave.
+// taken away hides the VM as well. So the folder is read by its reference, which the VM's own properties gave. If they gave none,
+// the spec names it; that it is not found proves something only for a machine for which no VM was ever requested, because it may
+// be hidden, with the VM in it.
 func (a *account) readableFolder(ctx context.Context, m cloud.Machine, s next.Survey) (*types.ManagedObjectReference, error) {
-	folder := types.ManagedObjectReference{Type: "Folder", Value: s.Memory.Folder}
-	if s.Memory.Object.Value == "" || folder.Value == "" {
-		return a.folderByPath(ctx, m, s)
+	if s.Memory.Object.Value != "" && s.Memory.Folder != "" {
+		return a.folderOfVM(ctx, m, types.ManagedObjectReference{Type: "Folder", Value: s.Memory.Folder})
 	}
-	return a.folderOfVM(ctx, m, folder)
+	for tries := 0; ; tries++ {
+		folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
+		if s.Unasked && isMissing(err) {
+			return nil, nil
+		}
+		if err == nil {
+			err = a.canRead(ctx, folder)
+		}
+		if tries == 0 && session.Is[*types.ManagedObjectNotFound](err) {
+			a.places.Forget(*m.Spec.VSphere) // it was found some minutes ago
+			continue
+		}
+		return &folder, err
+	}
 }
 
 // folderOfVM returns the folder that the VM was in, or nil if it is gone for certain.
@@ -104,25 +118,6 @@ func (a *account) folderOfVM(
 		err = a.canRead(ctx, in)
 	}
 	return nil, err
-}
-
-// folderByPath finds the folder that the spec names. A folder that is not found may be hidden, with the VM in it: its absence
-// proves something only for a machine for which no VM was ever requested.
-func (a *account) folderByPath(ctx context.Context, m cloud.Machine, s next.Survey) (*types.ManagedObjectReference, error) {
-	for tries := 0; ; tries++ {
-		folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
-		if isMissing(err) && s.Unasked {
-			return nil, nil
-		}
-		if err == nil {
-			err = a.canRead(ctx, folder)
-		}
-		if tries == 0 && session.Is[*types.ManagedObjectNotFound](err) {
-			a.places.Forget(*m.Spec.VSphere) // it was found some minutes ago
-			continue
-		}
-		return &folder, err
-	}
 }
 
 func (a *account) canRead(ctx context.Context, object types.ManagedObjectReference) error {
@@ -157,27 +152,22 @@ func readOwner(
 	if ref.Value == "" {
 		return seen.Found{}, nil
 	}
-	vm, err := readVM(ctx, c, ref)
+	properties, err := readSeen(ctx, c, ref, slices.Concat(seen.Paths, seen.GuestPaths)...)
 	switch {
 	case session.Is[*types.ManagedObjectNotFound](err):
 		return seen.Found{}, nil
 	case err != nil:
 		return seen.Found{}, err
 	}
+	vm := &seen.VM{Ref: ref}
+	for path, value := range properties {
+		vm.Set(path, value)
+	}
 	return seen.Found{Whose: vm.Whose(m, way), VM: vm}, nil
 }
 
-// readVM reads one VM. If the VM is gone, the error is ManagedObjectNotFound; if the account may not see it, NoPermission.
-func readVM(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference) (*seen.VM, error) {
-	properties, err := readSeen(ctx, c, ref, slices.Concat(seen.Paths, seen.GuestPaths)...)
-	s := &seen.VM{Ref: ref}
-	for path, value := range properties {
-		s.Set(path, value)
-	}
-	return s, err
-}
-
-// readSeen reads one object. If the answer leaves it out, the account may not see it.
+// readSeen reads one object. If it is gone, the error is ManagedObjectNotFound; if the answer leaves it out, the account may not
+// see it.
 func readSeen(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference, want ...string) (map[string]any, error) {
 	objects, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, want...)
 	if _, seen := objects[ref]; err == nil && !seen {

@@ -74,18 +74,21 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q next.Act, s *n
 // its id any more. A VM that was never proved to be the machine's is not remembered.
 func (a *account) saw(m cloud.Machine, s *next.Survey, f seen.Found) {
 	s.Found = f
-	if f.VM != nil && f.Whose != cloud.Foreign {
-		a.ledger.note(m, (*work).stillThere)
-	}
-	if f.Whose != cloud.Ours {
+	if f.VM == nil || f.Whose == cloud.Foreign {
 		return
 	}
-	s.Ran = s.Ran || f.VM.Started()
 	a.ledger.note(m, func(w *work) {
+		if w.job.Act != next.Destroy { // then an accepted deletion has failed, also one of an earlier process
+			w.deletion = ""
+		}
+		if f.Whose != cloud.Ours {
+			return
+		}
 		if f.VM.Ref != w.Object {
 			w.Object, w.Folder = f.VM.Ref, ""
 		}
 		w.Folder = cmp.Or(f.VM.Parent, w.Folder)
+		s.Ran = s.Ran || f.VM.Started()
 		w.ran, w.Made = w.ran || s.Ran, time.Time{}
 		if !w.ran && f.VM.PoweredOff() && w.Idle.IsZero() {
 			w.Idle = s.Now

@@ -101,7 +101,8 @@ func failedAtOnce(act next.Act, err error) next.Job {
 	return next.Job{Act: act, State: types.TaskInfoStateError, Fault: fault}
 }
 
-// progress brings a job up to date. It asks the vCenter if neither the VM nor the watch shows that the job is done.
+// progress brings a job up to date. It asks the vCenter if neither the VM nor the watch shows that the job is done. The vCenter
+// forgets tasks that have ended; then only the VM shows the result.
 func (a *account) progress(ctx context.Context, j *next.Job, found seen.Found) error {
 	switch {
 	case j.Shown(found):
@@ -110,15 +111,10 @@ func (a *account) progress(ctx context.Context, j *next.Job, found seen.Found) e
 	case j.Watched, a.view.Load() != nil && a.now().Before(j.Begun.Add(pollAfter)):
 		return nil
 	}
-	return a.poll(ctx, j)
-}
-
-// poll reads a task that is not watched. The vCenter forgets tasks that have ended; then only the VM shows the result.
-func (a *account) poll(ctx context.Context, j *next.Job) error {
-	found, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
+	read, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
 		return session.Read(ctx, c, session.Source{Object: j.Task}, "Task", next.TaskPaths...)
 	})
-	for path, value := range found[j.Task] {
+	for path, value := range read[j.Task] {
 		j.Set(path, value)
 	}
 	if session.Is[*types.ManagedObjectNotFound](err) {

@@ -43,14 +43,6 @@ func (w *work) postpone(err error, now time.Time) {
 	w.Failed, w.NotBefore, w.failures = err, now.Add(pause), w.failures+1
 }
 
-// stillThere notes that the VM exists, or may exist: an accepted deletion that is not under way has failed, also one of an
-// earlier process.
-func (w *work) stillThere() {
-	if w.job.Act != next.Destroy {
-		w.deletion = ""
-	}
-}
-
 // record is the update of the machine's record with what this vCenter calls the VM; nil if nothing is known.
 func (w work) record(server string, kept infrav1.VSphereRecord) *cloud.Record {
 	current := infrav1.VSphereRecord{Server: server, Deletion: w.deletion}
@@ -61,16 +53,6 @@ func (w work) record(server string, kept infrav1.VSphereRecord) *cloud.Record {
 		return nil
 	}
 	return &cloud.Record{VSphere: current}
-}
-
-// believe takes over the record of an earlier process, unless this process knows better.
-func (w *work) believe(kept infrav1.VSphereRecord) {
-	if w.Object.Value == "" && kept.Reference != "" {
-		w.Object, w.Folder = seen.RefOf(kept.Reference), kept.Folder
-	}
-	if !w.believed {
-		w.believed, w.deletion = true, kept.Deletion
-	}
 }
 
 // leftOf returns what to look for by hand when a machine is let go: its VM is not where the account can see it, and no more than

@@ -68,7 +68,7 @@ func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended b
 		return false, false, err
 	}
 	c.mu.Lock()
-	s, candidates := c.machines[m.ID()], concerning(m, c.earlier, c.user())
+	s, candidates := c.machines[m.ID()], concerning(m, c.earlier, account(c.session.User()))
 	if s == nil && len(candidates) > 0 {
 		s, err = c.suspect(m, candidates, c.asked)
 	}
@@ -96,7 +96,7 @@ func (c *Clones) Rivals(ctx context.Context, m cloud.Machine, cutoff time.Time) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s, err = c.suspect(m, concerning(m, clones, c.user()), now); err != nil {
+	if s, err = c.suspect(m, concerning(m, clones, account(c.session.User())), now); err != nil {
 		return false, err
 	}
 	return len(s.tasks) > 0, nil

@@ -23,10 +23,7 @@ type clone struct {
 
 // concerning returns the clones that may make m's VM, or made it. user is our own.
 func concerning(m cloud.Machine, clones []clone, user string) (candidates []clone) {
-	template := ""
-	if m.Spec.VSphere != nil {
-		template = m.Spec.VSphere.Image.Template
-	}
+	template := m.Spec.VSphere.Image.Template
 	for _, candidate := range clones {
 		otherUser := candidate.user != "" && user != "" && candidate.user != user
 		otherTemplate := candidate.template != "" && template != "" && candidate.source.Value != template &&
@@ -74,9 +71,6 @@ func cloneOf(task types.ManagedObjectReference, p map[string]any) clone {
 func active(state any) bool {
 	return state == types.TaskInfoStateQueued || state == types.TaskInfoStateRunning
 }
-
-// user is our own.
-func (c *Clones) user() string { return account(c.session.User()) }
 
 // account is the name of a user without the domain, which has several names itself: DOMAIN\user, user@domain.example.
 func account(user string) string {

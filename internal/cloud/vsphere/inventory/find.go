@@ -16,11 +16,14 @@ import (
 func (i *Inventory) Find(m cloud.Machine, recorded types.ManagedObjectReference) seen.Found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if !i.synced {
+		return seen.Found{}
+	}
 	s := i.vms[i.byProviderID[m.ProviderID]]
 	if s == nil || s.Whose(m, seen.ByID) != cloud.Ours {
 		s = i.recorded(m, recorded.Value)
 	}
-	if s == nil || !i.synced || s.Partial || s.Withheld > 0 {
+	if s == nil || s.Partial || s.Withheld > 0 {
 		return seen.Found{}
 	}
 	if !s.Guest && (m.Settled || m.Asked == cloud.Existed && !hasJustCome(s)) {

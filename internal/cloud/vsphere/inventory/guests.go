@@ -17,13 +17,6 @@ type guests struct {
 	added  chan struct{} // there may be a VM to list
 }
 
-func (g *guests) begin() {
-	g.listed = map[types.ManagedObjectReference]bool{}
-	if g.added == nil {
-		g.added = make(chan struct{}, 1)
-	}
-}
-
 func (g *guests) wake() {
 	select {
 	case g.added <- struct{}{}:

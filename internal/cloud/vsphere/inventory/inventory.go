@@ -60,7 +60,10 @@ func (i *Inventory) Begin() []cloud.Key {
 	i.vms = map[types.ManagedObjectReference]*seen.VM{}
 	i.byProviderID = map[string]types.ManagedObjectReference{}
 	i.otherVMs = map[string]otherVM{}
-	i.guests.begin()
+	i.guests.listed = map[types.ManagedObjectReference]bool{}
+	if i.guests.added == nil {
+		i.guests.added = make(chan struct{}, 1)
+	}
 	return keys
 }
 

@@ -35,10 +35,8 @@ type datacenter struct {
 
 func findDatacenter(ctx context.Context, c *vim25.Client, name string) (datacenter, error) {
 	root, path := atlas{c, datacenter{ref: c.ServiceContent.RootFolder}}, "/"+strings.Trim(name, "/")
-	if ref, err := root.byPath(ctx, Datacenter, path); ref != nil {
-		return datacenter{*ref, path}, nil
-	} else if err != nil {
-		return datacenter{}, err
+	if ref, err := root.byPath(ctx, Datacenter, path); ref != noRef || err != nil {
+		return datacenter{ref, path}, err
 	}
 	found, err := root.find(ctx, Datacenter, name)
 	if err != nil {
@@ -56,14 +54,14 @@ type atlas struct {
 
 // locate finds all places that a spec names, but the folder.
 func (a atlas) locate(ctx context.Context, spec infrav1.VSphereVM, placement *Placement) (err error) {
-	if placement.Template, err = a.find(ctx, "image.template", spec.Image.Template); err != nil {
+	if placement.Template, err = a.find(ctx, Template, spec.Image.Template); err != nil {
 		return err
 	}
 	if placement.Pool, err = a.pool(ctx, spec.ResourcePool); err != nil {
 		return err
 	}
 	if spec.Datastore != "" {
-		store, err := a.find(ctx, "datastore", spec.Datastore)
+		store, err := a.find(ctx, Datastore, spec.Datastore)
 		if err != nil {
 			return err
 		}
@@ -91,10 +89,10 @@ func (a atlas) folder(ctx context.Context, spec infrav1.VSphereVM) (home, error)
 		return home{ref: ref}, err
 	}
 	former, unread := a.lookup(ctx, Folder, a.path+"/vm/"+spec.Folder)
-	if former == nil {
+	if former == noRef {
 		return home{}, cmp.Or(unread, err)
 	}
-	return home{*former, err}, nil
+	return home{former, err}, nil
 }
 
 // isMissing reports whether a place was not found.
@@ -108,9 +106,13 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 	if name != "" {
 		return a.find(ctx, ResourcePool, name)
 	}
+	return a.rootPool(ctx)
+}
+
+func (a atlas) rootPool(ctx context.Context) (types.ManagedObjectReference, error) {
 	objects, err := a.readProperty(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool", nil)
 	if err != nil {
-		return types.ManagedObjectReference{}, err
+		return noRef, err
 	}
 	var pools []types.ManagedObjectReference
 	for _, p := range objects {
@@ -119,7 +121,7 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 		}
 	}
 	if len(pools) != 1 {
-		return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason,
+		return noRef, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason,
 			"the vCenter account sees %d clusters and hosts in datacenter %q: choose the pool in spec.vsphere.resourcePool, "+
 				"such as /dc/host/cluster/Resources", len(pools), cloud.Clean(a.path, maxPath))
 	}
@@ -152,44 +154,51 @@ func (a atlas) hardware(ctx context.Context, placement *Placement) error {
 	return nil
 }
 
+// noRef is the reference to no object.
+var noRef types.ManagedObjectReference
+
 // find looks for what a field names. It finds what govmomi's Finder does, at less cost, and nothing else: other programs find
 // their places with it, and a name must lead all to the same. Of several places with one name, one at the top is the one that
 // is meant.
 func (a atlas) find(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
+	if !isPattern(name) {
+		if ref, err := a.byPath(ctx, field, name); ref != noRef || err != nil {
+			return ref, err
+		}
+	}
+	return a.onlyMatch(ctx, field, name)
+}
+
+// onlyMatch finds the one object that a name can mean if it leads to none directly.
+func (a atlas) onlyMatch(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
 	found, err := a.matching(ctx, field, name)
 	switch {
 	case err != nil:
-		return types.ManagedObjectReference{}, err
+		return noRef, err
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0:
-		return types.ManagedObjectReference{}, a.missing(field, name)
+		return noRef, a.missing(field, name)
 	}
 	paths, err := a.paths(ctx, found)
 	if err != nil {
-		return types.ManagedObjectReference{}, err
+		return noRef, err
 	}
-	return types.ManagedObjectReference{}, ambiguous(field, name, "objects", paths)
+	return noRef, ambiguous(field, name, "objects", paths)
 }
 
-// matching are the objects that a name can mean.
 func (a atlas) matching(ctx context.Context, field, name string) ([]types.ManagedObjectReference, error) {
-	if !isPattern(name) {
-		if ref, err := a.byPath(ctx, field, name); ref != nil || err != nil {
-			return asList(ref), err
-		}
-	}
 	if strings.Contains(name, "/") {
 		return a.list(ctx, field, name)
 	}
-	if ref, err := a.byReference(ctx, field, name); ref != nil || err != nil {
-		return asList(ref), err
+	if ref, err := a.byReference(ctx, field, name); ref != noRef || err != nil {
+		return []types.ManagedObjectReference{ref}, err
 	}
 	return a.search(ctx, field, name)
 }
 
 // byPath returns what a name or path without wildcards leads to if it is of a kind that the field can name.
-func (a atlas) byPath(ctx context.Context, field, name string) (*types.ManagedObjectReference, error) {
+func (a atlas) byPath(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
 	rule := nameable[kindOf(field)]
 	folder := rule.folder
 	if strings.Contains(name, "/") {
@@ -197,7 +206,7 @@ func (a atlas) byPath(ctx context.Context, field, name string) (*types.ManagedOb
 	}
 	switch clean := path.Clean(name); {
 	case strings.HasPrefix(clean, "."): // the Finder goes up nowhere, and to such names its own way
-		return nil, nil
+		return noRef, nil
 	case strings.HasPrefix(clean, "/"):
 		return a.lookup(ctx, field, clean)
 	default:
@@ -206,27 +215,27 @@ func (a atlas) byPath(ctx context.Context, field, name string) (*types.ManagedOb
 }
 
 // lookup returns what an inventory path leads to if it is of a kind that the field can name.
-func (a atlas) lookup(ctx context.Context, field, path string) (*types.ManagedObjectReference, error) {
+func (a atlas) lookup(ctx context.Context, field, path string) (types.ManagedObjectReference, error) {
 	found, err := methods.FindByInventoryPath(ctx, a.client, &types.FindByInventoryPath{
 		This: *a.client.ServiceContent.SearchIndex, InventoryPath: strings.TrimPrefix(path, "/"),
 	})
 	if err != nil || found.Returnval == nil || !slices.Contains(nameable[kindOf(field)].kinds, found.Returnval.Type) {
-		return nil, err
+		return noRef, err
 	}
-	return found.Returnval, nil
+	return *found.Returnval, nil
 }
 
 // byReference returns the object that a name is the reference of, such as group-v12 or Folder:group-v12.
-func (a atlas) byReference(ctx context.Context, field, name string) (*types.ManagedObjectReference, error) {
+func (a atlas) byReference(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
 	ref := object.ReferenceFromString(name)
 	if ref == nil || !slices.Contains(nameable[kindOf(field)].kinds, ref.Type) {
-		return nil, nil
+		return noRef, nil
 	}
 	found, err := session.Read(ctx, a.client, session.Source{Object: *ref, Visible: true}, ref.Type, "name")
 	if session.Is[*types.ManagedObjectNotFound](err) || err == nil && found[*ref] == nil {
-		return nil, nil
+		return noRef, nil
 	}
-	return ref, err
+	return *ref, err
 }
 
 // search looks for a name, in which wildcards may stand, everywhere in the datacenter.
@@ -253,14 +262,6 @@ func (a atlas) paths(ctx context.Context, refs []types.ManagedObjectReference) (
 		paths[i] = path
 	}
 	return paths, nil
-}
-
-// asList is what was found as a list.
-func asList(found *types.ManagedObjectReference) []types.ManagedObjectReference {
-	if found == nil {
-		return nil
-	}
-	return []types.ManagedObjectReference{*found}
 }
 
 // ambiguous names what to write instead of a name that several objects have.

@@ -12,26 +12,28 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// finders are how govmomi's Finder looks for the places of each field.
-var finders = map[string]func(context.Context, *find.Finder, string) ([]types.ManagedObjectReference, error){
-	Datacenter:        finder((*find.Finder).DatacenterList),
-	Template:          finder((*find.Finder).VirtualMachineList),
-	Folder:            finder((*find.Finder).FolderList),
-	ResourcePool:      finder((*find.Finder).ResourcePoolList),
-	Datastore:         finder((*find.Finder).DatastoreList),
-	networkInterfaces: finder((*find.Finder).NetworkList),
+// listed are the places of a field's kind on a path.
+func listed(ctx context.Context, f *find.Finder, field, path string) ([]types.ManagedObjectReference, error) {
+	switch kindOf(field) {
+	case Datacenter:
+		return references(f.DatacenterList(ctx, path))
+	case Template:
+		return references(f.VirtualMachineList(ctx, path))
+	case Folder:
+		return references(f.FolderList(ctx, path))
+	case ResourcePool:
+		return references(f.ResourcePoolList(ctx, path))
+	case Datastore:
+		return references(f.DatastoreList(ctx, path))
+	}
+	return references(f.NetworkList(ctx, path))
 }
 
-func finder[T object.Reference](
-	list func(*find.Finder, context.Context, string) ([]T, error),
-) func(context.Context, *find.Finder, string) ([]types.ManagedObjectReference, error) {
-	return func(ctx context.Context, f *find.Finder, path string) (refs []types.ManagedObjectReference, _ error) {
-		found, err := list(f, ctx, path)
-		for _, entity := range found {
-			refs = append(refs, entity.Reference())
-		}
-		return refs, err
+func references[T object.Reference](found []T, err error) (refs []types.ManagedObjectReference, _ error) {
+	for _, entity := range found {
+		refs = append(refs, entity.Reference())
 	}
+	return refs, err
 }
 
 // list are the places on a path, as govmomi's Finder sees it. It lists each folder on the way, and each that a wildcard matches.
@@ -44,7 +46,7 @@ func (a atlas) list(ctx context.Context, field, path string) ([]types.ManagedObj
 		datacenter.InventoryPath = a.path
 		finder.SetDatacenter(datacenter)
 	}
-	found, err := finders[kindOf(field)](ctx, finder, path)
+	found, err := listed(ctx, finder, field, path)
 	switch {
 	case calls.made > mostListings:
 		return nil, cloud.Errorf(cloud.Invalid, nameable[kindOf(field)].reason,

@@ -180,21 +180,21 @@ func referred(_ context.Context, name string) (func(network) bool, error) {
 func (c *chart) ofSwitch(ctx context.Context, name string) (func(network) bool, error) {
 	switchName, group := path.Split(path.Clean(name))
 	dvs, err := c.byPath(ctx, networkSwitch, switchName)
-	if dvs == nil || err != nil {
+	if dvs == noRef || err != nil {
 		return nil, err
 	}
-	return func(n network) bool { return n.ofDVS != nil && *n.ofDVS == *dvs && n.name == group }, nil
+	return func(n network) bool { return n.ofDVS != nil && *n.ofDVS == dvs && n.name == group }, nil
 }
 
 // onPath are the networks that a path leads to. The vCenter itself answers with any one of those that have the same name in the
 // same folder.
 func (c *chart) onPath(ctx context.Context, name string) (func(network) bool, error) {
 	ref, err := c.byPath(ctx, networkInterfaces, name)
-	if ref == nil || err != nil {
+	if ref == noRef || err != nil {
 		return nil, err
 	}
 	networks, err := c.readAll(ctx)
-	index := slices.IndexFunc(networks, func(n network) bool { return n.ref == *ref })
+	index := slices.IndexFunc(networks, func(n network) bool { return n.ref == ref })
 	if index < 0 || err != nil {
 		return nil, err
 	}

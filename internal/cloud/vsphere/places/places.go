@@ -16,7 +16,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
@@ -52,8 +51,8 @@ type Placement struct {
 	Pool      types.ManagedObjectReference
 	Datastore *types.ManagedObjectReference
 
-	// Adapters are copies of the template's for the caller to change, and Networks what the VM's adapters connect to. There are
-	// no networks when the VM keeps the template's.
+	// Adapters are the template's, which callers share and leave as they are, and Networks what the VM's adapters connect to.
+	// There are no networks when the VM keeps the template's.
 	Adapters []Adapter
 	Networks []types.BaseVirtualDeviceBackingInfo
 
@@ -73,11 +72,21 @@ type Adapter interface {
 
 // Find returns the placement of a spec.
 func (p *Places) Find(ctx context.Context, spec infrav1.VSphereVM) (Placement, error) {
-	placement, err := p.placements.ask(ctx, keyOf(spec), func(ctx context.Context) (Placement, error) {
-		return p.locate(ctx, spec)
+	return p.placements.ask(ctx, keyOf(spec), func(ctx context.Context) (Placement, error) {
+		in, err := p.datacenter(ctx, spec.Datacenter)
+		if err != nil {
+			return Placement{}, err
+		}
+		found, err := p.home(ctx, spec)
+		if err = cmp.Or(err, found.refused); err != nil {
+			return Placement{}, err
+		}
+		return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (Placement, error) {
+			placement := Placement{Folder: found.ref}
+			err := atlas{c, in}.locate(ctx, spec, &placement)
+			return placement, err
+		})
 	})
-	placement.Adapters = copies(placement.Adapters)
-	return placement, err
 }
 
 // FindFolder returns the folder of a spec's VM, even if other places in the spec are wrong or gone.
@@ -112,39 +121,11 @@ func (p *Places) datacenter(ctx context.Context, name string) (datacenter, error
 	})
 }
 
-// locate finds all places that a spec names.
-func (p *Places) locate(ctx context.Context, spec infrav1.VSphereVM) (Placement, error) {
-	in, err := p.datacenter(ctx, spec.Datacenter)
-	if err != nil {
-		return Placement{}, err
-	}
-	found, err := p.home(ctx, spec)
-	if err = cmp.Or(err, found.refused); err != nil {
-		return Placement{}, err
-	}
-	return session.Do(ctx, p.session, func(ctx context.Context, c *vim25.Client) (Placement, error) {
-		placement := Placement{Folder: found.ref}
-		err := atlas{c, in}.locate(ctx, spec, &placement)
-		return placement, err
-	})
-}
-
 // Forget has the places of a spec looked up again for its next VM.
 func (p *Places) Forget(spec infrav1.VSphereVM) {
 	p.placements.answers.Delete(keyOf(spec))
 	p.homes.answers.Delete(folderKey(spec))
 	p.datacenters.answers.Delete(spec.Datacenter)
-}
-
-// copies returns copies of adapters, each of the same kind.
-func copies(adapters []Adapter) (clones []Adapter) {
-	for _, original := range adapters {
-		copied := reflect.New(reflect.TypeOf(original).Elem())
-		copied.Elem().Set(reflect.ValueOf(original).Elem())
-		adapter, _ := reflect.TypeAssert[Adapter](copied)
-		clones = append(clones, adapter)
-	}
-	return clones
 }
 
 // keyOf joins the fields of a spec that decide where the VM goes.

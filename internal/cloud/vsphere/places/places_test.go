@@ -158,21 +158,6 @@ func TestPlacesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestAdaptersAreTheCallers: what one caller does with the template's adapters, no other sees.
-func TestAdaptersAreTheCallers(t *testing.T) {
-	places := In(open(t, vcenter.New(t)))
-	spec := good()
-	spec.NetworkInterfaces = networks("VM Network")
-	mac := func() *string {
-		return &expect.Got(places.Find(t.Context(), spec))(t).Adapters[0].GetVirtualEthernetCard().MacAddress
-	}
-	before := *mac()
-	*mac() = "00:50:56:00:00:01"
-	if after := *mac(); after != before {
-		t.Errorf("MAC %q became %q", before, after)
-	}
-}
-
 // TestHardware: what a clone has to change of its template is read with the places.
 func TestHardware(t *testing.T) {
 	v := vcenter.New(t)

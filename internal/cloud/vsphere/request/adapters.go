@@ -1,6 +1,7 @@
 package request
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -27,14 +28,12 @@ func networkChanges(placement places.Placement, nics []infrav1.MachineNetworkInt
 	nics = slices.Concat(nics, make([]infrav1.MachineNetworkInterface, len(placement.Networks)))
 	for i, network := range placement.Networks {
 		if i < len(placement.Adapters) {
-			connect(placement.Adapters[i], network, nics[i].MACAddress)
-			change(types.VirtualDeviceConfigSpecOperationEdit, placement.Adapters[i])
+			change(types.VirtualDeviceConfigSpecOperationEdit, connected(placement.Adapters[i], network, nics[i].MACAddress))
 			continue
 		}
 		added := &types.VirtualVmxnet3{}
 		added.Key = int32(-1 - i)
-		connect(added, network, nics[i].MACAddress)
-		change(types.VirtualDeviceConfigSpecOperationAdd, added)
+		change(types.VirtualDeviceConfigSpecOperationAdd, connected(added, network, nics[i].MACAddress))
 	}
 	for i := len(placement.Networks); i < len(placement.Adapters); i++ {
 		change(types.VirtualDeviceConfigSpecOperationRemove, placement.Adapters[i])
@@ -50,9 +49,8 @@ func unpluggedChanges(adapters []places.Adapter) (changes []types.BaseVirtualDev
 		if c := card.Connectable; c == nil || c.StartConnected {
 			continue
 		}
-		connect(adapter, anyPort(card.Backing), "")
 		changes = append(changes, &types.VirtualDeviceConfigSpec{
-			Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: adapter,
+			Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: connected(adapter, anyPort(card.Backing), ""),
 		})
 	}
 	return changes
@@ -71,11 +69,14 @@ func anyPort(backing types.BaseVirtualDeviceBackingInfo) types.BaseVirtualDevice
 	return &free
 }
 
-// connect sets network and MAC of an adapter, and plugs it in, which the template's need not be. Without a MAC the vCenter
-// assigns one, because two VMs must not share the template's, and the vCenter does not assign one to an adapter with a manual
-// address.
-func connect(adapter places.Adapter, network types.BaseVirtualDeviceBackingInfo, mac string) {
+// connected is a copy of an adapter, as machines share the template's. It has a network and a MAC, and is plugged in, which the
+// template's need not be. Without a MAC the vCenter assigns one, because two VMs must not share the template's, and the vCenter
+// does not assign one to an adapter with a manual address.
+func connected(adapter places.Adapter, network types.BaseVirtualDeviceBackingInfo, mac string) places.Adapter {
 	const manual, assigned = string(types.VirtualEthernetCardMacTypeManual), string(types.VirtualEthernetCardMacTypeAssigned)
+	copied := reflect.New(reflect.TypeOf(adapter).Elem())
+	copied.Elem().Set(reflect.ValueOf(adapter).Elem())
+	adapter, _ = reflect.TypeAssert[places.Adapter](copied)
 	card := adapter.GetVirtualEthernetCard()
 	card.Backing, card.MacAddress = network, mac
 	card.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true, Connected: true, AllowGuestControl: true}
@@ -85,4 +86,5 @@ func connect(adapter places.Adapter, network types.BaseVirtualDeviceBackingInfo,
 	case card.AddressType == manual:
 		card.AddressType = assigned
 	}
+	return adapter
 }

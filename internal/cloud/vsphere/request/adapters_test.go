@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
 func TestAdapterChanges(t *testing.T) {
@@ -76,6 +77,11 @@ func TestAdapterChanges(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			for i, adapter := range at.Adapters { // which other machines get, too
+				card := adapter.GetVirtualEthernetCard()
+				expect.Same(t, "the template's MAC and key", []any{ofTemplate, int32(4000 + i)}, []any{card.MacAddress, card.Key})
+				expect.Same(t, "the template's adapter starts connected", false, card.Connectable.StartConnected)
+			}
 		})
 	}
 }
@@ -91,18 +97,19 @@ func TestUnplugged(t *testing.T) {
 	plugged.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true}
 	unplugged.Backing, plugged.Backing = backing, backing
 	changes := AdapterChanges(places.Placement{Adapters: []places.Adapter{plugged, untold, unplugged}}, nil)
-	if len(changes) != 1 || changes[0].GetVirtualDeviceConfigSpec().Device != unplugged || !unplugged.Connectable.StartConnected {
+	if len(changes) != 1 {
 		t.Fatalf("changes %+v, want that the one that is not plugged in will be", changes)
 	}
+	plug, _ := changes[0].GetVirtualDeviceConfigSpec().Device.(*types.VirtualVmxnet3)
 	all := types.VirtualDeviceConnectInfo{StartConnected: true, Connected: true, AllowGuestControl: true}
-	if *unplugged.Connectable != all {
-		t.Errorf("it is connected as %+v", unplugged.Connectable)
+	if *plug.Connectable != all {
+		t.Errorf("it is connected as %+v", plug.Connectable)
 	}
-	wants, _ := unplugged.Backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo)
+	wants, _ := plug.Backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo)
 	if (types.DistributedVirtualSwitchPortConnection{SwitchUuid: "switch", PortgroupKey: "group"}) != wants.Port {
 		t.Errorf("the VM wants port %+v", wants.Port)
 	}
-	if backing.Port.PortKey != "8" {
+	if backing.Port.PortKey != "8" || unplugged.Connectable.StartConnected {
 		t.Error("what is known of the template was changed")
 	}
 }

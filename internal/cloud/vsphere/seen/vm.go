@@ -3,7 +3,6 @@
 package seen
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -157,16 +156,9 @@ func addressesOf(nics any) (addresses []string) {
 }
 
 func option(value any) string {
-	switch o := value.(type) {
-	case types.OptionValue:
-		text, _ := o.Value.(string)
-		return text
-	case *types.OptionValue:
-		if o != nil {
-			return option(*o)
-		}
-	}
-	return ""
+	o, _ := value.(types.OptionValue)
+	text, _ := o.Value.(string)
+	return text
 }
 
 // PoweredOff reports whether the VM is switched off.
@@ -187,7 +179,7 @@ func Describe(m cloud.Machine, s *VM, ran bool) cloud.VM {
 	}
 	switch {
 	case s.Power == types.VirtualMachinePowerStatePoweredOn:
-		vm.State, vm.Detail = cloud.Running, cmp.Or(unreached(s), unmarked(m, s))
+		vm.State, vm.Detail = cloud.Running, flaw(m, s)
 	case !ran:
 		vm.State, vm.Detail = cloud.Creating, "made, but not yet switched on"
 	case s.Power == types.VirtualMachinePowerStateSuspended:
@@ -205,9 +197,13 @@ func Describe(m cloud.Machine, s *VM, ran bool) cloud.VM {
 	return vm
 }
 
-// unmarked is the sentence for a VM that is known by its reference alone: a person has changed its marks.
-func unmarked(m cloud.Machine, s *VM) string {
-	if s.Marked(m) {
+// flaw is the sentence for a running VM that the vCenter cannot reach, as when its host is cut off: what is known of it may be
+// old. It is also that for a VM that is known by its reference alone: a person has changed its marks.
+func flaw(m cloud.Machine, s *VM) string {
+	switch {
+	case s.Connection != "" && s.Connection != types.VirtualMachineConnectionStateConnected:
+		return Reached(s).Error()
+	case s.Marked(m):
 		return ""
 	}
 	return fmt.Sprintf("marks are missing on the VM, and only its reference in this object's status shows whose it is: set %s=%s "+
@@ -219,15 +215,6 @@ func unmarked(m cloud.Machine, s *VM) string {
 const unaddressed = "VMware Tools report no address of the VM: if the Node has the taint " +
 	"node.cloudprovider.kubernetes.io/uninitialized, vSphere's cloud controller manager takes it off only once they do; take the " +
 	"adapter's name out of exclude-nics in tools.conf, restart the service VMTools, then that manager"
-
-// unreached is the sentence for a running VM that the vCenter cannot reach, as when its host is cut off: what is known of it may
-// be old.
-func unreached(s *VM) string {
-	if s.Connection == "" || s.Connection == types.VirtualMachineConnectionStateConnected {
-		return ""
-	}
-	return Reached(s).Error()
-}
 
 // ips lists each address once, beginning with the one that VMware Tools regard as the main address. It leaves out link-local
 // addresses, which Windows makes up when there is no DHCP.

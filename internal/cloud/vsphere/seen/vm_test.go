@@ -181,8 +181,7 @@ func TestOption(t *testing.T) {
 		value any
 		want  string
 	}{
-		"none": {nil, ""}, "a text": {"x", ""}, "an option": {markedAs("x"), "x"}, "a pointer": {&types.OptionValue{Value: "x"}, "x"},
-		"no option at all": {(*types.OptionValue)(nil), ""}, "a number": {types.OptionValue{Value: 1}, ""},
+		"none": {nil, ""}, "a text": {"x", ""}, "an option": {markedAs("x"), "x"}, "a number": {types.OptionValue{Value: 1}, ""},
 	} {
 		expect.Same(t, name, c.want, option(c.value))
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -175,18 +176,21 @@ func (s *sieve) text(c byte) bool {
 
 // tag follows a byte of a tag. A vCenter sends no comments, no CDATA and no DTD, so these are refused.
 func (s *sieve) tag(c byte) error {
-	if s.size++; s.size > maxTag {
+	s.size++
+	switch inStart := s.state == inStartTag; {
+	case s.size > maxTag:
 		return fmt.Errorf("%w: a tag with more than %d bytes", ErrTooLarge, maxTag)
-	}
-	switch {
-	case s.state == tagBegins && c == '!':
-		return fmt.Errorf("%w: it has a comment, CDATA or a DTD", ErrForeign)
 	case s.state == tagBegins:
 		return s.begin(c)
-	case s.quote != 0 || s.state == inStartTag && c != '>':
-		s.attribute(c)
+	case c == s.quote:
+		s.quote = 0
+	case s.quote != 0: // in the value of an attribute
+	case inStart && (c == '"' || c == '\''):
+		s.quote = c
+	case inStart && c == '=':
+		s.parts++
 	case c == '>' && (s.state != inInstruction || s.previous == '?'):
-		if s.state == inStartTag && s.previous == '/' {
+		if inStart && s.previous == '/' {
 			s.depth--
 		}
 		s.state, s.size = inText, 0
@@ -194,22 +198,11 @@ func (s *sieve) tag(c byte) error {
 	return nil
 }
 
-// attribute follows a byte of a start tag that does not end it.
-func (s *sieve) attribute(c byte) {
-	switch {
-	case c == s.quote:
-		s.quote = 0
-	case s.quote != 0:
-	case c == '"' || c == '\'':
-		s.quote = c
-	case c == '=':
-		s.parts++
-	}
-}
-
 func (s *sieve) begin(c byte) error {
 	s.parts++
 	switch c {
+	case '!':
+		return fmt.Errorf("%w: it has a comment, CDATA or a DTD", ErrForeign)
 	case '/':
 		s.state = inEndTag
 		s.depth--
@@ -265,26 +258,20 @@ func complete(c types.ServiceContent) error {
 }
 
 // cookie keeps the one cookie that a vCenter needs, as it was given, so that a server cannot pile them up here.
-type cookie struct {
-	mu   sync.Mutex
-	kept []*http.Cookie
-}
+type cookie struct{ kept atomic.Value }
 
 // SetCookies is part of http.CookieJar.
 func (c *cookie) SetCookies(_ *url.URL, cookies []*http.Cookie) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, received := range cookies {
 		if received.Name == soap.SessionCookieName {
 			//nolint:gosec // because it only goes back to the server that gave it, over TLS
-			c.kept = []*http.Cookie{{Name: received.Name, Value: received.Value, Quoted: received.Quoted}}
+			c.kept.Store([]*http.Cookie{{Name: received.Name, Value: received.Value, Quoted: received.Quoted}})
 		}
 	}
 }
 
 // Cookies is part of http.CookieJar. The client speaks with one server alone, and with TLS.
 func (c *cookie) Cookies(*url.URL) []*http.Cookie {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kept
+	kept, _ := c.kept.Load().([]*http.Cookie)
+	return kept
 }

@@ -69,7 +69,9 @@ func (s *Session) probeIfDue(ctx context.Context, waits bool) {
 // Check asks the vCenter for its time, at once. That needs a session, so it logs in if there is none. The account is broken if
 // there is no answer.
 func (s *Session) Check(ctx context.Context) {
+	s.mu.Lock()
 	client, _ := s.current()
+	s.mu.Unlock()
 	if client == nil {
 		_, _ = s.login(ctx) // notes by itself how it went
 		return
@@ -94,7 +96,7 @@ type circuit struct {
 	state    breaker.Breaker // its calls are the probes; an answer does not close it, see answered
 	awaiting atomic.Int32    // how many wait until it closes
 	heard    time.Time
-	requests map[*context.CancelFunc]bool // in flight
+	requests sync.Map // in flight; what ends each of them
 }
 
 func newBreaker() breaker.Breaker {
@@ -167,8 +169,10 @@ func (c *circuit) fail(note func()) {
 	if note(); c.state.Cause() == nil {
 		return
 	}
-	for cancel := range c.requests {
-		(*cancel)()
+	for _, end := range c.requests.Range {
+		if end, ok := end.(context.CancelFunc); ok {
+			end()
+		}
 	}
 }
 
@@ -181,24 +185,7 @@ func (c *circuit) answered(now time.Time) {
 	c.heard = now
 }
 
-// begin returns the context of a request, which ends when the circuit opens.
-func (c *circuit) begin(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.requests == nil {
-		c.requests = map[*context.CancelFunc]bool{}
-	}
-	c.requests[&cancel] = true
-	return ctx, func() {
-		cancel()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.requests, &cancel)
-	}
-}
-
-// observed notes how each request ended, also requests that wait for changes.
+// observed notes how each request ended, also requests that wait for changes. All end when the circuit opens.
 type observed struct {
 	http.RoundTripper
 	circuit *circuit
@@ -207,8 +194,10 @@ type observed struct {
 
 // RoundTrip is part of http.RoundTripper.
 func (h observed) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, end := h.circuit.begin(r.Context())
+	ctx, end := context.WithCancel(r.Context())
 	defer end()
+	h.circuit.requests.Store(&end, end)
+	defer h.circuit.requests.Delete(&end)
 	answer, err := h.RoundTripper.RoundTrip(r.WithContext(ctx))
 	switch {
 	case err == nil && answered(answer), errors.Is(err, ErrTooLarge), errors.Is(err, ErrForeign):

@@ -40,6 +40,8 @@ func TestClosedDuringLogin(t *testing.T) {
 	<-silent.asked
 	go func() { closed <- s.Close(t.Context()) }()
 	wait.Until(t, "the session to be closing", func() (any, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		_, err := s.current()
 		return err, errors.Is(err, errClosed)
 	})

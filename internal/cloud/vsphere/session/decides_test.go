@@ -36,7 +36,9 @@ func TestNoAnswer(t *testing.T) {
 				expect.OK(t, answer.Body.Close())
 			}
 			expect.Same(t, err.Error()+": it is told", true, errors.Is(got, err))
-			expect.Same(t, err.Error()+": requests in flight", 0, len(b.requests))
+			for request := range b.requests.Range {
+				t.Errorf("%v: request %v is still in flight", err, request)
+			}
 		}
 		expect.Same(t, err.Error()+": broken", broken, b.refusal() != nil)
 	}

@@ -199,7 +199,7 @@ func faultOf[T any](err error) (T, bool) {
 
 // Is reports whether an error has a fault of type T.
 func Is[T any](err error) bool {
-	_, ok := faultOf[T](err)
+	_, ok := fault.As(err, new(T))
 	return ok
 }
 

@@ -27,8 +27,7 @@ var errBusy = &cloud.Error{
 type visit struct {
 	mu     sync.Mutex
 	placed bool // it has a place
-	ended  bool
-	exempt bool // it needs none
+	exempt bool // it needs none, or none any more
 }
 
 type visitKey struct{}
@@ -39,7 +38,7 @@ func (s *Session) Visit(ctx context.Context) (inner context.Context, leave func(
 	return context.WithValue(ctx, visitKey{}, v), func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if v.ended = true; !v.placed {
+		if v.exempt = true; !v.placed {
 			return
 		}
 		v.placed = false
@@ -66,12 +65,12 @@ func (s *Session) Enter(ctx context.Context) error {
 		return err
 	}
 	v, _ := ctx.Value(visitKey{}).(*visit)
-	if v == nil || v.exempt {
+	if v == nil {
 		return nil
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.placed || v.ended {
+	if v.placed || v.exempt {
 		return nil
 	}
 	select {

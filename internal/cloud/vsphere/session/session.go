@@ -94,23 +94,25 @@ func Open(credentials map[string][]byte) (*Session, error) {
 // Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: if the vCenter has
 // ended the session, Do logs in again first.
 func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim25.Client) (T, error)) (answer T, err error) {
-	defer func() { err = s.withServer(err) }()
 	if ctx.Value(visitKey{}) == nil {
 		var leave func()
 		ctx, leave = s.Visit(ctx)
 		defer leave()
 	}
 	if err := s.Enter(ctx); err != nil {
-		return answer, err
+		return answer, s.withServer(err)
 	}
 	for retried := false; ; retried = true {
 		client, err := s.login(ctx)
 		if err != nil {
-			return answer, err
+			return answer, s.withServer(err)
 		}
 		answer, err = attempt(ctx, s, client, call)
+		if err == nil {
+			return answer, nil
+		}
 		if retried || !Is[*types.NotAuthenticated](err) {
-			return answer, Classify(err)
+			return answer, s.withServer(Classify(err))
 		}
 		s.forget(client)
 	}
@@ -129,7 +131,9 @@ func attempt[T any](
 
 // login returns the client of the session. All callers wait for the same login, each as long as its context lasts.
 func (s *Session) login(ctx context.Context) (*vim25.Client, error) {
+	s.mu.Lock()
 	client, err := s.current()
+	s.mu.Unlock()
 	if client != nil || err != nil {
 		return client, err
 	}
@@ -145,15 +149,8 @@ func (s *Session) login(ctx context.Context) (*vim25.Client, error) {
 	}
 }
 
-// current returns the client, or the reason why we must not log in now, or neither.
+// current returns the client, or the reason why we must not log in now, or neither; s.mu is held.
 func (s *Session) current() (*vim25.Client, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.currentLocked()
-}
-
-// currentLocked is current with s.mu held.
-func (s *Session) currentLocked() (*vim25.Client, error) {
 	switch {
 	case s.closed:
 		return nil, errClosed
@@ -165,26 +162,42 @@ func (s *Session) currentLocked() (*vim25.Client, error) {
 	return nil, nil
 }
 
-// try logs in, unless another caller has done so by now.
+// try logs in, unless another caller has done so by now, at the server of the login before, or at any if this is the first.
+// Close ends it as long as the password is not sent. From then on the answer is awaited: it may be a session, which only its
+// client can end.
 func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	unsent, end := context.WithCancel(ctx)
+	defer end()
 	s.mu.Lock()
-	if client, err := s.currentLocked(); client != nil || err != nil {
+	if client, err := s.current(); client != nil || err != nil {
 		s.mu.Unlock()
 		return client, err
 	}
 	server := s.server
+	s.unsent = end
 	s.trying.Add(1)
 	s.mu.Unlock()
 	defer s.trying.Done()
 
-	client, err := s.enter(ctx, server)
+	observe := func(t http.RoundTripper) http.RoundTripper { return observed{t, &s.breaker, s.now} }
+	client, err := s.endpoint.reach(unsent, server, observe)
+	if err == nil && unsent.Err() != nil {
+		client.CloseIdleConnections()
+		err = errClosed
+	}
+	user := ""
+	if err == nil {
+		user, err = s.endpoint.login(ctx, client)
+	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.client, s.err = client, nil; err != nil {
+	if s.err = nil; err != nil {
 		return nil, s.failed(err)
 	}
-	s.server = client.ServiceContent.About.InstanceUuid
+	s.client, s.server, s.user = client, client.ServiceContent.About.InstanceUuid, user
 	s.breaker.restore()
 	return client, nil
 }
@@ -202,37 +215,6 @@ func (s *Session) failed(err error) error {
 	s.breaker.restore()
 	s.err, s.retry = notBefore(pause, errUnasked, err), s.now().Add(pause)
 	return s.err
-}
-
-// enter opens a session at a server, or at any if it is empty. Close ends it as long as the password is not sent. From then on
-// the answer is awaited: it may be a session, which only its client can end.
-func (s *Session) enter(ctx context.Context, server string) (*vim25.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
-	defer cancel()
-	unsent, end := context.WithCancel(ctx)
-	defer end()
-	s.mu.Lock()
-	if s.unsent = end; s.closed {
-		end()
-	}
-	s.mu.Unlock()
-	observe := func(t http.RoundTripper) http.RoundTripper { return observed{t, &s.breaker, s.now} }
-	client, err := s.endpoint.reach(unsent, server, observe)
-	switch {
-	case err != nil:
-		return nil, err
-	case unsent.Err() != nil:
-		client.CloseIdleConnections()
-		return nil, errClosed
-	}
-	user, err := s.endpoint.login(ctx, client)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.user = user
-	return client, nil
 }
 
 // Health returns the state of the session.
@@ -303,14 +285,21 @@ func (e endpoint) reach(
 	transport.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	transport.UserAgent = "capwin"
 
-	client, err := newClient(ctx, transport)
+	transport.Namespace, transport.Version = "urn:"+vim25.Namespace, vim25.Version
+
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	client, err := vim25.NewClient(ctx, counted{careful{transport}})
+	if err == nil {
+		client.Client = transport
+		err = complete(client.ServiceContent)
+	}
+	if err == nil && server != "" && server != client.ServiceContent.About.InstanceUuid {
+		err = errOtherServer
+	}
 	if err != nil {
 		transport.CloseIdleConnections()
 		return nil, err
-	}
-	if server != "" && server != client.ServiceContent.About.InstanceUuid {
-		transport.CloseIdleConnections()
-		return nil, errOtherServer
 	}
 	return client, nil
 }
@@ -326,17 +315,4 @@ func (e endpoint) login(ctx context.Context, client *vim25.Client) (user string,
 		return "", err
 	}
 	return answer.Returnval.UserName, nil
-}
-
-// newClient reads what the server is.
-func newClient(ctx context.Context, transport *soap.Client) (*vim25.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	transport.Namespace, transport.Version = "urn:"+vim25.Namespace, vim25.Version
-	client, err := vim25.NewClient(ctx, counted{careful{transport}})
-	if err != nil {
-		return nil, err
-	}
-	client.Client = transport
-	return client, complete(client.ServiceContent)
 }

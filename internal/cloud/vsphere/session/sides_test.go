@@ -53,13 +53,13 @@ func TestTrip(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	first := errors.New("the first cause")
 	b := circuit{state: newBreaker()}
-	flight, land := b.begin(t.Context())
-	landed, end := b.begin(t.Context())
-	end()
-	expect.Same(t, "requests that ended, requests in flight", []bool{true, false}, []bool{landed.Err() != nil, flight.Err() != nil})
-	b.trip(noon, first)
-	expect.Same(t, "in flight when it opens", true, flight.Err() != nil)
-	land()
+	during(t, &b, func(flight context.Context) {
+		var landed func() error
+		during(t, &b, func(ctx context.Context) { landed = ctx.Err })
+		expect.Same(t, "requests that ended, requests in flight", []bool{true, false}, []bool{landed() != nil, flight.Err() != nil})
+		b.trip(noon, first)
+		expect.Same(t, "in flight when it opens", true, flight.Err() != nil)
+	})
 	b.trip(noon.Add(time.Second), io.ErrUnexpectedEOF)
 	expect.Same(t, "the first cause", true, errors.Is(b.refusal(), first))
 	for after, want := range map[time.Duration]time.Duration{
@@ -73,6 +73,26 @@ func TestTrip(t *testing.T) {
 	expect.Same(t, "another one at once", false, b.beginProbe(noon.Add(2*probeEvery-1), false))
 	b.restore()
 	expect.Same(t, "a probe of one that answers", false, b.beginProbe(noon.Add(time.Hour), false))
+}
+
+// during does something while a request is in flight.
+func during(t *testing.T, b *circuit, do func(context.Context)) {
+	t.Helper()
+	request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
+	answer, err := observed{way(do), b, time.Now}.RoundTrip(request)
+	if answer != nil {
+		expect.OK(t, answer.Body.Close())
+	}
+	expect.Same(t, "no answer", true, errors.Is(err, ErrForeign))
+}
+
+// way is what a request does on its way, to no vCenter.
+type way func(context.Context)
+
+// RoundTrip is part of http.RoundTripper.
+func (w way) RoundTrip(r *http.Request) (*http.Response, error) {
+	w(r.Context())
+	return nil, ErrForeign
 }
 
 // TestGivenUp: a request that its caller gives up is none that had no answer; one whose time is over is.

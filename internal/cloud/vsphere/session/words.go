@@ -38,13 +38,13 @@ type lastError struct{ reason, message, lasting string }
 // ids differ from try to try, the words are those of the first try. They are logged once. settled is true if the machine is
 // fine, or gone.
 func (s *Session) Explain(ctx context.Context, machine string, settled bool, err error) error {
-	if err == nil || errors.Is(err, cloud.ErrNotFound) {
-		if settled || err != nil {
-			s.lastErrors.end(machine)
-		}
-		return err
+	if err != nil && !errors.Is(err, cloud.ErrNotFound) {
+		return s.explained(ctx, machine, err)
 	}
-	return s.explained(ctx, machine, err)
+	if settled || err != nil {
+		s.lastErrors.end(machine)
+	}
+	return err
 }
 
 func (s *Session) explained(ctx context.Context, machine string, err error) error {
@@ -101,10 +101,6 @@ func (s *Session) withServer(err error) error {
 	if _, isCited := errors.AsType[cited](err); isCited || !ok {
 		return err
 	}
-	return s.citing(cloudErr)
-}
-
-func (s *Session) citing(cloudErr *cloud.Error) error {
 	extended := *cloudErr
 	extended.Err = cited{cmp.Or[error](cloudErr.Err, cloudErr)}
 	server := cloud.Clean(s.endpoint.server, maxServer)
