@@ -12,9 +12,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
@@ -48,6 +50,18 @@ func Keep(o any) (any, error) {
 		return object, nil
 	}
 	return stubOf(object), nil
+}
+
+// KeepUnrendered is the transform of a manager that renders nothing. It leaves out of a config what only the rendering reads and
+// what may be large: all caches of a manager may have to bear a thousand of 96 KiB.
+func KeepUnrendered(o any) (any, error) {
+	if config, ok := o.(*bootstrapv1.WindowsBootstrapConfig); ok {
+		config.Spec.Kubelet.Configuration = runtime.RawExtension{}
+		config.Spec.Containerd = bootstrapv1.Containerd{}
+		config.Spec.Windows = bootstrapv1.Windows{}
+		config.Spec.Custom = bootstrapv1.Custom{}
+	}
+	return Keep(o)
 }
 
 // isOurs reports whether Cluster API or this provider may read a label, annotation or finalizer.

@@ -3,13 +3,11 @@ package owner
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/caches"
 )
 
@@ -19,18 +17,6 @@ func Cached() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&clusterv1.Machine{}: {Transform: withoutStatus}, &clusterv1.Cluster{}: {Transform: withoutTopology},
 	}
-}
-
-// WithoutContents is the transform of a manager that renders nothing. It leaves out of a config what only the rendering reads and
-// what may be large: all caches of a manager may have to bear a thousand of 96 KiB.
-func WithoutContents(o any) (any, error) {
-	if config, ok := o.(*bootstrapv1.WindowsBootstrapConfig); ok {
-		config.Spec.Kubelet.Configuration = runtime.RawExtension{}
-		config.Spec.Containerd = bootstrapv1.Containerd{}
-		config.Spec.Windows = bootstrapv1.Windows{}
-		config.Spec.Custom = bootstrapv1.Custom{}
-	}
-	return caches.Keep(o)
 }
 
 // withoutTopology leaves out what a Cluster has for its ClusterClass, such as variables of any size.

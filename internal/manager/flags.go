@@ -249,7 +249,7 @@ func (f *managerFlags) transform() toolscache.TransformFunc {
 	if slices.Contains(f.controllers, bootstrapProvider) {
 		return caches.Keep
 	}
-	return owner.WithoutContents
+	return caches.KeepUnrendered
 }
 
 // electionName keeps the leaders of the two providers apart if both run in one namespace.
