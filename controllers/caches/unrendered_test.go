@@ -15,7 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 )
 
-// TestKeepUnrendered: what a manager keeps of a config that renders nothing answers all that is asked of it there, in little room.
+// TestKeepUnrendered: what a manager that renders nothing keeps of a config answers all that is asked there, and is small.
 func TestKeepUnrendered(t *testing.T) {
 	config := &bootstrapv1.WindowsBootstrapConfig{}
 	expect.OK(t, yaml.UnmarshalStrict([]byte(largeConfig), config))
