@@ -99,7 +99,12 @@ func (p *Pools) Claim(
 	if bootstrap.Addressed(windows) {
 		return windows.Status.NetworkInterfaces, nil
 	}
-	claims := claimsOf(windows, cluster)
+	return p.claim(ctx, windows, claimsOf(windows, cluster))
+}
+
+func (p *Pools) claim(
+	ctx context.Context, windows *infrav1.WindowsMachine, claims []*ipamv1.IPAddressClaim,
+) ([]infrav1.MachineNetworkInterface, error) {
 	for _, claim := range claims {
 		if err := p.ensure(ctx, claim); err != nil {
 			return nil, err

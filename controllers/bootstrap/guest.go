@@ -22,8 +22,7 @@ func (r *Reconciler) reportsInCluster(f *facts) bool {
 	if !r.GuestReports || r.Rights == nil || f.windows == nil {
 		return false
 	}
-	registered, _ := r.Clouds.Find(f.windows)
-	return registered.ReportsInCluster
+	return r.Clouds.Find(f.windows).ReportsInCluster
 }
 
 // openReports waits, for a while, until the guest may report to the workload cluster. A machine goes on without.

@@ -140,7 +140,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return phase.Result(ctx, err) // nil when there is no config to look at
 	}
 	end := reachStop(ctx, f, r.next(ctx, f))
-	if f.released || phase.Untold(end) {
+	if f.released || phase.Of(end).Later {
 		return phase.Result(ctx, end)
 	}
 	if rest := r.expected(f, phase.Of(end).Reason); rest > 0 {

@@ -115,11 +115,16 @@ func (k *Keeper) Free(windows *infrav1.WindowsMachine) error {
 	return phase.ErrAwaited
 }
 
-// use is how a machine uses a Secret. holds is true if it may have a VM, and managed if this manager looks after it.
+// role of a user of a Secret: managed if this manager looks after the machine, and holds if that may have a VM.
+type role struct{ managed, holds bool }
+
+var holder, idle, foreign = role{managed: true, holds: true}, role{managed: true}, role{holds: true}
+
+// use is how a machine uses a Secret.
 type use struct {
-	secret         types.NamespacedName
-	uid            types.UID
-	holds, managed bool
+	secret types.NamespacedName
+	uid    types.UID
+	role
 	// unsure: only this process knows that nothing is left of its VM. The Secret must not be lost before that is written down.
 	unsure bool
 }
@@ -138,8 +143,7 @@ type secret struct {
 
 	users   map[types.NamespacedName]use
 	waiting map[types.NamespacedName]bool // machines that are woken by the next read, whatever it brings
-	// How many users are ours, how many of those hold it, and how many of other managers do.
-	managed, holders, foreign int
+	counts  map[role]int                  // how many users there are of each role
 }
 
 // entry must be called with the lock.
@@ -149,7 +153,10 @@ func (k *Keeper) entry(name types.NamespacedName) *secret {
 	}
 	s := k.secrets[name]
 	if s == nil {
-		s = &secret{Turn: reads.Turn{Due: k.Now()}, users: map[types.NamespacedName]use{}, waiting: map[types.NamespacedName]bool{}}
+		s = &secret{
+			Turn: reads.Turn{Due: k.Now()}, users: map[types.NamespacedName]use{}, waiting: map[types.NamespacedName]bool{},
+			counts: map[role]int{},
+		}
 		k.secrets[name] = s
 		k.Stir()
 	}
@@ -164,7 +171,7 @@ func (k *Keeper) change(machine types.NamespacedName, now use) {
 	}
 	if s := k.secrets[previous.secret]; s != nil {
 		delete(s.users, machine)
-		s.count(previous, -1)
+		s.counts[previous.role]--
 		k.hurry(s)
 	}
 	delete(k.uses, machine)
@@ -173,24 +180,12 @@ func (k *Keeper) change(machine types.NamespacedName, now use) {
 	}
 	s := k.entry(now.secret)
 	k.uses[machine], s.users[machine] = now, now
-	s.count(now, 1)
+	s.counts[now.role]++
 	k.hurry(s)
 }
 
-func (s *secret) count(u use, delta int) {
-	if u.managed {
-		s.managed += delta
-	}
-	if u.managed && u.holds {
-		s.holders += delta
-	}
-	if !u.managed && u.holds {
-		s.foreign += delta
-	}
-}
-
 // needed reports whether a machine may have a VM. For one of another manager we only leave the finalizer where it is.
-func (s *secret) needed() bool { return s.holders > 0 || s.held && s.foreign > 0 }
+func (s *secret) needed() bool { return s.counts[holder] > 0 || s.held && s.counts[foreign] > 0 }
 
 func (s *secret) anyUnsure() bool {
 	for _, u := range s.users {
@@ -202,7 +197,9 @@ func (s *secret) anyUnsure() bool {
 }
 
 // used reports whether the Secret must be read again.
-func (s *secret) used() bool { return s.managed > 0 || s.held && s.foreign == 0 || len(s.waiting) > 0 }
+func (s *secret) used() bool {
+	return s.counts[holder]+s.counts[idle]+len(s.waiting) > 0 || s.held && s.counts[foreign] == 0
+}
 
 // hurry has a Secret read soon whose finalizer is not as it must be.
 func (k *Keeper) hurry(s *secret) {

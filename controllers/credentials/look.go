@@ -75,11 +75,10 @@ func (k *Keeper) useOf(windows *infrav1.WindowsMachine) use {
 	stays := controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer)
 	freed := k.freed[client.ObjectKeyFromObject(windows)] == windows.UID
 	return use{
-		secret:  name,
-		uid:     windows.UID,
-		holds:   stays && !freed,
-		unsure:  stays && freed && windows.Annotations[infrav1.RemovedAnnotation] == "",
-		managed: k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
+		secret: name,
+		uid:    windows.UID,
+		role:   role{k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter), stays && !freed},
+		unsure: stays && freed && windows.Annotations[infrav1.RemovedAnnotation] == "",
 	}
 }
 
@@ -116,13 +115,16 @@ func (k *Keeper) look(ctx context.Context, object reads.Object) {
 	case err != nil:
 		k.fail(ctx, name, s, err)
 	default:
+		if unheld == nil {
+			s.held = controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
+		}
 		k.take(s, name.Namespace, Secret{
 			Exists: true, Going: !got.GetDeletionTimestamp().IsZero(), Unheld: !ofUsers(got), Data: data,
 		})
-		if s.Going && s.holders > 0 && !s.reported {
+		if s.Going && s.counts[holder] > 0 && !s.reported {
 			k.report(ctx, name, s)
 		}
-		s.reported = s.Going && (s.reported || s.holders > 0)
+		s.reported = s.Going && (s.reported || s.counts[holder] > 0)
 	}
 	k.Wake(slices.Collect(maps.Keys(s.waiting))...)
 	clear(s.waiting)
@@ -161,9 +163,6 @@ func (k *Keeper) hold(ctx context.Context, got client.Object) error {
 	}
 	held := controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
 	ctrl.LoggerFrom(ctx).Info("Changed the finalizer of credentials", "kind", k.kind(), "secret", name, "held", held)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.secrets[name].held = held
 	return nil
 }
 

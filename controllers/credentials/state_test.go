@@ -34,7 +34,7 @@ func TestUseOf(t *testing.T) {
 			_ = k.Free(machine("1", vcenter("a"), holding))
 		}
 		m := machine("1", vcenter("a"), c.change...)
-		want := use{secret: vcenter("a"), uid: m.UID, holds: c.holds, unsure: c.unsure, managed: true}
+		want := use{secret: vcenter("a"), uid: m.UID, role: role{managed: true, holds: c.holds}, unsure: c.unsure}
 		if got := k.useOf(m); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
@@ -43,20 +43,15 @@ func TestUseOf(t *testing.T) {
 
 // TestCounts has the users of a Secret come and go.
 func TestCounts(t *testing.T) {
-	for _, c := range []struct {
-		of   use
-		want [3]int // ours, ours that hold, others that hold
-	}{
-		{use{}, [3]int{0, 0, 0}},
-		{use{holds: true}, [3]int{0, 0, 1}},
-		{use{managed: true}, [3]int{1, 0, 0}},
-		{use{managed: true, holds: true}, [3]int{1, 1, 0}},
+	for of, want := range map[role][3]int{ // ours that hold, other ones of ours, others that hold
+		{}: {0, 0, 0}, foreign: {0, 0, 1}, idle: {0, 1, 0}, holder: {1, 0, 0},
 	} {
-		s := &secret{}
-		s.count(c.of, 1)
-		expect.Same(t, "counts", c.want, [3]int{s.managed, s.holders, s.foreign})
-		s.count(c.of, -1)
-		expect.Same(t, "counts without it", [3]int{}, [3]int{s.managed, s.holders, s.foreign})
+		k := newKeeping(t)
+		s := k.entry(vcenter("a"))
+		k.Keeper.change(vcenter("m"), use{secret: vcenter("a"), role: of})
+		expect.Same(t, "counts", want, [3]int{s.counts[holder], s.counts[idle], s.counts[foreign]})
+		k.Keeper.change(vcenter("m"), use{})
+		expect.Same(t, "counts without it", [3]int{}, [3]int{s.counts[holder], s.counts[idle], s.counts[foreign]})
 	}
 }
 
@@ -64,18 +59,19 @@ func TestCounts(t *testing.T) {
 func TestNeeded(t *testing.T) {
 	waiting := newKeeping(t).entry(vcenter("a")).waiting
 	waiting[vcenter("m")] = true
+	holders, others := map[role]int{holder: 1}, map[role]int{foreign: 1}
 	for name, c := range map[string]struct {
 		s            secret
 		needed, used bool
 	}{
 		"nothing":                 {secret{}, false, false},
-		"ours, without VMs":       {secret{managed: 1}, false, true},
-		"ours, with VMs":          {secret{managed: 1, holders: 1}, true, true},
-		"theirs, not held":        {secret{foreign: 1}, false, false},
-		"theirs, held":            {secret{foreign: 1, held: true}, true, false},
+		"ours, without VMs":       {secret{counts: map[role]int{idle: 1}}, false, true},
+		"ours, with VMs":          {secret{counts: holders}, true, true},
+		"theirs, not held":        {secret{counts: others}, false, false},
+		"theirs, held":            {secret{counts: others, held: true}, true, false},
 		"held for nothing":        {secret{held: true}, false, true},
 		"a machine waits":         {secret{waiting: waiting}, false, true},
-		"theirs, a machine waits": {secret{foreign: 1, held: true, waiting: waiting}, true, true},
+		"theirs, a machine waits": {secret{counts: others, held: true, waiting: waiting}, true, true},
 	} {
 		expect.Same(t, name+": needed", c.needed, c.s.needed())
 		expect.Same(t, name+": used", c.used, c.s.used())
@@ -85,19 +81,20 @@ func TestNeeded(t *testing.T) {
 // TestHurry: only a Secret whose finalizer is to be changed, and can be, is read before its time.
 func TestHurry(t *testing.T) {
 	there, going := Secret{Exists: true}, Secret{Exists: true, Going: true}
+	holders := map[role]int{holder: 1}
 	for name, c := range map[string]struct {
 		s       secret
 		hurries bool
 	}{
-		"to be held":                   {secret{Secret: there, wasRead: true, holders: 1}, true},
+		"to be held":                   {secret{Secret: there, wasRead: true, counts: holders}, true},
 		"to be freed":                  {secret{Secret: there, wasRead: true, held: true}, true},
 		"to be freed, it is deleted":   {secret{Secret: going, wasRead: true, held: true}, true},
-		"to be held, but it goes":      {secret{Secret: going, wasRead: true, holders: 1}, false},
-		"held, as it must be":          {secret{Secret: there, wasRead: true, held: true, holders: 1}, false},
-		"held and going, as it should": {secret{Secret: going, wasRead: true, held: true, holders: 1}, false},
+		"to be held, but it goes":      {secret{Secret: going, wasRead: true, counts: holders}, false},
+		"held, as it must be":          {secret{Secret: there, wasRead: true, held: true, counts: holders}, false},
+		"held and going, as it should": {secret{Secret: going, wasRead: true, held: true, counts: holders}, false},
 		"not held, as it must be":      {secret{Secret: there, wasRead: true}, false},
-		"not there":                    {secret{wasRead: true, holders: 1}, false},
-		"never read":                   {secret{Secret: there, holders: 1}, false},
+		"not there":                    {secret{wasRead: true, counts: holders}, false},
+		"never read":                   {secret{Secret: there, counts: holders}, false},
 	} {
 		k := newKeeping(t)
 		c.s.Due = k.clock.Add(reads.Interval)

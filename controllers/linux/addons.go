@@ -32,7 +32,7 @@ func (g Gate) dns(ctx context.Context, c Candidate, p *Passage) error {
 	if err != nil {
 		return notAsked(ctx, c.Cluster, "cluster DNS", err)
 	}
-	p.warn(refused(c.Cluster, found.Refused, "whether cluster DNS stays on Linux"))
+	p.refused(c.Cluster, found.Refused, "whether cluster DNS stays on Linux")
 	if len(found.Deployments) == 0 {
 		return nil
 	}
@@ -113,12 +113,8 @@ const (
 	atJoin = time.Minute
 )
 
-// cni stops a machine that would have no CNI either: none of the Cluster's Windows machines that have joined has ever had one. It
-// warns of a cluster without a CNI for Windows before the first of them.
-//
-// A machine whose VM may have been asked for goes on, so that somebody looks after the VM. The first machine of a MachineSet goes
-// on, too: its template may be what mends the others, and a rolling update deletes none of them before it has joined. An outage
-// holds nobody: a CNI that was there comes back, and new machines may be how.
+// cni waits for a CNI where Windows machines have joined, and warns of a cluster without one before the first of them. A machine
+// whose VM may have been asked for goes on, so that somebody looks after the VM.
 func (g Gate) cni(ctx context.Context, c Candidate, p *Passage) error {
 	if controllerutil.ContainsFinalizer(c.Windows, infrav1.MachineFinalizer) {
 		return nil
@@ -127,17 +123,29 @@ func (g Gate) cni(ctx context.Context, c Candidate, p *Passage) error {
 	if err := g.list(ctx, c.Cluster, &machines); err != nil {
 		return err
 	}
-	joined, isHopeless := c.joined(machines.Items)
-	if len(joined) == 0 && c.Config != nil && bootstrap.WantsCNIDaemonSet(c.Config.Spec) {
-		p.warn(g.noCNI(ctx, c))
+	var withNodes []*infrav1.WindowsMachine
+	for i := range machines.Items {
+		if m := &machines.Items[i]; m.Status.NodeName != "" && m.DeletionTimestamp.IsZero() {
+			withNodes = append(withNodes, m)
+		}
 	}
+	if len(withNodes) > 0 {
+		return g.awaitCNI(ctx, c, withNodes)
+	}
+	if c.Config != nil && bootstrap.WantsCNIDaemonSet(c.Config.Spec) {
+		g.checkCNI(ctx, c, p)
+	}
+	return nil
+}
+
+// awaitCNI stops a machine that would have no CNI either: none of the Cluster's Windows machines that have joined ever had one.
+// The first machine of a MachineSet goes on: its template may be what mends the others, and a rolling update deletes none of them
+// before it has joined. An outage holds nobody: a CNI that was there comes back, and new machines may be how.
+func (g Gate) awaitCNI(ctx context.Context, c Candidate, withNodes []*infrav1.WindowsMachine) error {
+	joined, isHopeless := c.joined(withNodes)
 	if !isHopeless {
 		return nil
 	}
-	return g.awaitCNI(ctx, c, joined)
-}
-
-func (g Gate) awaitCNI(ctx context.Context, c Candidate, joined map[string]time.Time) error {
 	if hadCNI, err := g.hadCNI(ctx, c.Cluster, joined); err != nil || hadCNI {
 		return err
 	}
@@ -147,16 +155,11 @@ func (g Gate) awaitCNI(ctx context.Context, c Candidate, joined map[string]time.
 		"machine of a new MachineSet does not wait", c.Cluster.Name, placement.List(slices.Sorted(maps.Keys(joined))))
 }
 
-// joined is when the machines whose Nodes are there joined, by name; the zero time if that is not known. Those that are being
-// deleted do not count. It is hopeless if all lack a CNI for long, and one is of the candidate's MachineSet: of none, if a person
-// made both.
-func (c Candidate) joined(machines []infrav1.WindowsMachine) (joined map[string]time.Time, isHopeless bool) {
+// joined is when the machines whose Nodes are there joined, by name; the zero time if that is not known. It is hopeless if all
+// lack a CNI for long, and one is of the candidate's MachineSet: of none, if a person made both.
+func (c Candidate) joined(withNodes []*infrav1.WindowsMachine) (joined map[string]time.Time, isHopeless bool) {
 	joined, lacking, ofSet := map[string]time.Time{}, true, false
-	for i := range machines {
-		m := &machines[i]
-		if m.Status.NodeName == "" || !m.DeletionTimestamp.IsZero() {
-			continue
-		}
+	for _, m := range withNodes {
 		joined[m.Name] = time.Time{}
 		if conditions.IsTrue(m, infrav1.BootstrapSucceededCondition) {
 			joined[m.Name] = conditions.GetLastTransitionTime(m, infrav1.BootstrapSucceededCondition).Time
@@ -181,27 +184,25 @@ func (g Gate) hadCNI(ctx context.Context, cluster *clusterv1.Cluster, joined map
 	}), err
 }
 
-// noCNI warns that nothing in the cluster seems to bring a CNI to the Node that the machine will be. Nobody knows what user data
+// checkCNI warns if nothing in the cluster seems to bring a CNI to the Node that the machine will be. Nobody knows what user data
 // of others bring, so it is not asked of them. What cannot be read holds nobody.
-func (g Gate) noCNI(ctx context.Context, c Candidate) (warning string) {
+func (g Gate) checkCNI(ctx context.Context, c Candidate, p *Passage) {
 	node := placement.Cluster{Windows: c.toBeMade()}
 	if len(node.Windows) == 0 {
-		return ""
+		return
 	}
 	sets, err := g.Workload.HostProcesses(ctx, client.ObjectKeyFromObject(c.Cluster))
 	switch {
 	case err != nil:
 		ctrl.LoggerFrom(ctx).V(4).Info("DaemonSets cannot be read", "error", err.Error())
-		return fmt.Sprintf("the DaemonSets of Cluster %s could not be read, so the manager cannot check its CNI for Windows",
-			c.Cluster.Name)
+		p.warn("the DaemonSets of Cluster %s could not be read, so the manager cannot check its CNI for Windows", c.Cluster.Name)
 	case len(sets.Refused) > 0:
-		return refused(c.Cluster, sets.Refused, "whether it has a CNI for Windows")
-	case sets.More || slices.ContainsFunc(sets.Found, func(set appsv1.DaemonSet) bool { return bringsCNI(set, node) }):
-		return ""
+		p.refused(c.Cluster, sets.Refused, "whether it has a CNI for Windows")
+	case !sets.More && !slices.ContainsFunc(sets.Found, func(set appsv1.DaemonSet) bool { return bringsCNI(set, node) }):
+		p.warn("no DaemonSet of Cluster %s seems to bring a CNI to this node, which stays NotReady without one. Looked for: %s. "+
+			"Install it, unless the image or the config brings the CNI; while the Nodes that have joined have none, no other VM is made",
+			c.Cluster.Name, bootstrap.CNISource(c.Config.Spec))
 	}
-	return fmt.Sprintf("no DaemonSet of Cluster %s seems to bring a CNI to this node, which stays NotReady without one. Looked "+
-		"for: %s. Install it, unless the image or the config brings the CNI; while the Nodes that have joined have none, no other VM "+
-		"is made", c.Cluster.Name, bootstrap.CNISource(c.Config.Spec))
 }
 
 // bringsCNI reports whether pods of the DaemonSet may run on the Node, and whether it is more than a kube-proxy. Its RuntimeClass

@@ -72,8 +72,8 @@ func (g Gate) awaitNode(c Candidate, nodes workload.Nodes, addition string) erro
 
 // initializer names what the cloud provider reads, if its chart has no other name for it, and what brings that in a flavor.
 func (g Gate) initializer(c Candidate) string {
-	registered, ok := g.Clouds.Find(c.Windows)
-	if !ok {
+	registered := g.Clouds.Find(c.Windows)
+	if registered.Provider == nil {
 		return ""
 	}
 	text := ", " + registered.Initializer.Reads
@@ -94,7 +94,7 @@ func (g Gate) kubeadm(ctx context.Context, c Candidate, p *Passage) error {
 		return notAsked(ctx, c.Cluster, "ConfigMaps of kubeadm", err)
 	}
 	if len(found.Missing) == 0 {
-		p.warn(refused(c.Cluster, found.Refused, "whether kubeadm has made the control plane, so that nodes can join"))
+		p.refused(c.Cluster, found.Refused, "whether kubeadm has made the control plane, so that nodes can join")
 		return nil
 	}
 	return g.awaitKubeadm(c, "ConfigMap "+strings.Join(found.Missing, " and ConfigMap "))

@@ -78,8 +78,8 @@ type Passage struct {
 	ControlPlane []corev1.Node
 	// Warnings say what was not looked at, because the workload cluster did not show it, and that nothing may bring a CNI.
 	Warnings []string
-	// Unkept is why the policies do not keep everything on Linux. It is empty if they do, or if others ask.
-	Unkept string
+	// Unkept is why the policies do not keep everything on Linux. There is none if they do, or if others ask.
+	Unkept []string
 }
 
 // Pass stops a machine until Linux can carry its Cluster.
@@ -105,11 +105,8 @@ func (g Gate) Pass(ctx context.Context, c Candidate) (Passage, error) {
 	return p, nil
 }
 
-// warn takes an empty warning for none.
-func (p *Passage) warn(warning string) {
-	if warning != "" {
-		p.Warnings = append(p.Warnings, cloud.Clean(warning, maxSentence))
-	}
+func (p *Passage) warn(format string, args ...any) {
+	p.Warnings = append(p.Warnings, cloud.Clean(fmt.Sprintf(format, args...), maxSentence))
 }
 
 // policies waits until the policies act, where that can be.
@@ -120,7 +117,9 @@ func (g Gate) policies(_ context.Context, c Candidate, p *Passage) error {
 			"Nodes are being written to Cluster %s, and do not act yet; a Windows VM is made once they do, or after a minute",
 			c.Cluster.Name)
 	}
-	p.Unkept = warning
+	if warning != "" {
+		p.Unkept = []string{warning}
+	}
 	return nil
 }
 
@@ -148,13 +147,12 @@ func notAsked(ctx context.Context, cluster *clusterv1.Cluster, subject string, e
 		"the API server of Cluster %s %s; Windows waits until it shows a Ready Linux Node", cluster.Name, unreachable.Why)
 }
 
-// refused warns of what was not looked at.
-func refused(cluster *clusterv1.Cluster, objects []string, unknown string) string {
-	if len(objects) == 0 {
-		return ""
+// refused warns of what was not looked at, if the workload cluster refused to show any of it.
+func (p *Passage) refused(cluster *clusterv1.Cluster, objects []string, unknown string) {
+	if len(objects) > 0 {
+		p.warn("Cluster %s does not show %s to the user of Secret %s-kubeconfig, so the manager cannot check %s; give that user the "+
+			"right to read it", cluster.Name, placement.List(objects), cluster.Name, unknown)
 	}
-	return fmt.Sprintf("Cluster %s does not show %s to the user of Secret %s-kubeconfig, so the manager cannot check %s; give "+
-		"that user the right to read it", cluster.Name, placement.List(objects), cluster.Name, unknown)
 }
 
 // OldestVersion is the oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; it is empty

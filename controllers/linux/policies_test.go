@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"strings"
 	"testing"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -46,7 +47,7 @@ func TestPolicies(t *testing.T) {
 			got := phase.Of(err)
 			got.Message = ""
 			expect.Same(t, "stop", c.want, got)
-			expect.Same(t, "unkept", c.warning, passage.Unkept)
+			expect.Same(t, "unkept", c.warning, strings.Join(passage.Unkept, "; "))
 			expect.Same(t, "asked", c.asked, asked)
 		})
 	}

@@ -218,7 +218,7 @@ func TestProvedAtAServer(t *testing.T) {
 		"a vCenter's name alone": {cloud.Record{VSphere: infrav1.VSphereRecord{Server: "s"}}, false},
 	} {
 		m := &infrav1.WindowsMachine{Status: infrav1.WindowsMachineStatus{Azure: &infrav1.AzurePlacement{}}}
-		keep(m, &c.record)
+		m.Status.SetRecord(c.record)
 		expect.Same(t, name, c.want, isProved(m))
 	}
 }

@@ -22,7 +22,7 @@ func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) 
 	}
 	m.Settled = true
 	left, err := f.cloud.Ensure(ctx, m)
-	if f.kept = f.ofCloud(err); errors.Is(err, cloud.ErrNotFound) || phase.Untold(f.kept) {
+	if f.kept = f.ofCloud(err); errors.Is(err, cloud.ErrNotFound) || phase.Of(f.kept).Later {
 		return cloud.VM{}, err
 	}
 	vm.UserData = err != nil || left.UserData || left.State == cloud.Creating
@@ -33,13 +33,10 @@ func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) 
 // guest that is only late may still need them.
 func isSettled(f *facts) bool { return joined(f) || hasReported(f, plan.StateFailed) }
 
-// userDataCondition shows who can still read the user data. It is nil, and the last condition stands, while there is no VM or the
-// cloud does not answer.
-func userDataCondition(f *facts) *metav1.Condition {
+// userDataCondition shows who can still read the user data of a VM.
+func userDataCondition(f *facts) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.UserDataRemovedCondition, Status: metav1.ConditionFalse}
 	switch current := conditions.Get(f.windows, c.Type); {
-	case f.vm == nil, f.vm.State == cloud.Creating:
-		return nil
 	case !f.vm.UserData:
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.UserDataRemovedReason
 	case f.kept != nil:
@@ -50,5 +47,5 @@ func userDataCondition(f *facts) *metav1.Condition {
 		c.Reason = infrav1.UserDataInUseReason
 		c.Message = "every program in the VM can read its user data until the Node has joined or the bootstrap has failed"
 	}
-	return &c
+	return c
 }

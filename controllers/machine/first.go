@@ -27,9 +27,13 @@ type first struct {
 	account cloud.Cloud
 }
 
-// wrote notes that the API server took a write of this process for an object that was as original is.
+// wrote notes that the API server took a write of this process for an object that was as original is, if no controller of ours
+// had written anything into it.
 func (s *firsts) wrote(original *infrav1.WindowsMachine) {
-	if untouched(original) {
+	status := original.Status
+	status.ObservedGeneration = 0 // has a default
+	if original.Spec.ProviderID == "" && !controllerutil.ContainsFinalizer(original, infrav1.MachineFinalizer) &&
+		equality.Semantic.DeepEqual(status, infrav1.WindowsMachineStatus{}) {
 		s.machines.Store(client.ObjectKeyFromObject(original), first{uid: original.UID})
 	}
 }
@@ -37,31 +41,17 @@ func (s *firsts) wrote(original *infrav1.WindowsMachine) {
 // held notes that a machine has the finalizer, and whether this process has put it there right now, with an account at hand. That
 // counts once: after another process put it there, or a person took it away, nobody knows what was asked for meanwhile.
 func (s *firsts) held(m *infrav1.WindowsMachine, account cloud.Cloud, justAdded bool) {
-	switch entry, ok := s.find(m); {
-	case !ok, !justAdded && entry.account != nil: // as before
-	case justAdded && entry.account == nil && entry.uid == m.UID:
-		s.machines.Store(client.ObjectKeyFromObject(m), first{m.UID, account})
-	default:
-		s.machines.Delete(client.ObjectKeyFromObject(m))
+	key := client.ObjectKeyFromObject(m)
+	switch entry, ok := s.machines.Load(key); {
+	case justAdded && entry == any(first{uid: m.UID}):
+		s.machines.Store(key, first{m.UID, account})
+	case justAdded, ok && entry.(first).account == nil:
+		s.machines.Delete(key)
 	}
 }
 
 // isFirst reports whether nobody but this account, in this process, can have asked for a machine's VM.
 func (s *firsts) isFirst(m *infrav1.WindowsMachine, account cloud.Cloud) bool {
-	entry, ok := s.find(m)
-	return ok && entry.uid == m.UID && entry.account != nil && entry.account == account
-}
-
-func (s *firsts) find(m *infrav1.WindowsMachine) (first, bool) {
 	entry, _ := s.machines.Load(client.ObjectKeyFromObject(m))
-	found, ok := entry.(first)
-	return found, ok
-}
-
-// untouched reports whether no controller of ours has written anything into an object that is still there.
-func untouched(m *infrav1.WindowsMachine) bool {
-	status := m.Status
-	status.ObservedGeneration = 0 // has a default
-	return m.Spec.ProviderID == "" && !controllerutil.ContainsFinalizer(m, infrav1.MachineFinalizer) &&
-		equality.Semantic.DeepEqual(status, infrav1.WindowsMachineStatus{})
+	return account != nil && entry == any(first{m.UID, account})
 }

@@ -28,11 +28,11 @@ const (
 
 // readGuest decodes what the guest reports to its cloud or, where the cloud carries no reports, to its object in the workload
 // cluster. A guest that reports anything there runs, long before its cloud shows it.
-func (r *Reconciler) readGuest(f *facts, vm cloud.VM) *cloud.VM {
+func (r *Reconciler) readGuest(f *facts, inCluster bool) {
+	vm := f.vm
 	if strings.HasPrefix(vm.Report, plan.Mark) && !strings.HasPrefix(vm.Report, plan.Mark+string(f.machine.UID)+"|") {
 		vm.Report = "" // from the image's own agent, of the machine that it was made from
 	}
-	inCluster := f.config != nil && f.config.Status.GuestReport != ""
 	if inCluster {
 		f.guest, f.unread = r.readObject(f)
 	}
@@ -46,7 +46,6 @@ func (r *Reconciler) readGuest(f *facts, vm cloud.VM) *cloud.VM {
 	case hadVM(f):
 		vm.State = cloud.Running
 	}
-	return &vm
 }
 
 // readObject decodes what the guest's object in the workload cluster had when it was read last. When the machine has joined and
@@ -64,8 +63,11 @@ func (r *Reconciler) readObject(f *facts) (guest *guestReport, err error) {
 func reportGuest(f *facts) {
 	published, reported := f.windows.Status, f.windows.Status
 	if len(f.vm.Addresses) > 0 {
-		published.Addresses = addressesOf(f, guestIPs(published.Addresses))
-		reported.Addresses = addressesOf(f, stillThere(f, *f.vm))
+		previous, current := guestIPs(published.Addresses), guestIPs(f.vm.Addresses)
+		if len(previous) > 0 && f.vm.State == cloud.Running {
+			current = stillThere(previous, current)
+		}
+		published.Addresses, reported.Addresses = addressesOf(f, previous), addressesOf(f, current)
 	}
 	second := metav1.NewTime(f.now.Truncate(time.Second))
 	if f.guest != nil {
@@ -136,8 +138,7 @@ const (
 // becomes part of a vSwitch keeps its address, but VMware Tools no longer report it: image-builder has them leave out all
 // vEthernet adapters. A lease that ends is replaced, so an address stands until the running guest reports a new one of its
 // family.
-func stillThere(f *facts, vm cloud.VM) []netip.Addr {
-	previous, current := guestIPs(f.windows.Status.Addresses), guestIPs(vm.Addresses)
+func stillThere(previous, current []netip.Addr) []netip.Addr {
 	isNew := func(ip netip.Addr) bool { return !slices.Contains(previous, ip) }
 	isGone := func(ip netip.Addr) bool {
 		replaced := func(successor netip.Addr) bool { return isNew(successor) && successor.Is4() == ip.Is4() }
@@ -145,35 +146,43 @@ func stillThere(f *facts, vm cloud.VM) []netip.Addr {
 	}
 	kept := slices.DeleteFunc(slices.Clone(previous), isGone)
 	unseen := func(ip netip.Addr) bool { return !slices.Contains(current, ip) }
-	if vm.State != cloud.Running || !slices.ContainsFunc(kept, unseen) {
+	if !slices.ContainsFunc(kept, unseen) {
 		return current
 	}
 	return append(kept, slices.DeleteFunc(current, func(ip netip.Addr) bool { return !isNew(ip) })...)
 }
 
 // addressesOf are the machine's name, its addresses from pools, and then what else the guest reports: a guest cannot take the
-// place of what we know, and it has no address that belongs to another machine or to the Cluster's endpoint. If all its adapters
-// have their addresses from pools, it has no other.
+// place of what we know. If all its adapters have their addresses from pools, it has no other.
 func addressesOf(f *facts, reported []netip.Addr) []clusterv1.MachineAddress {
+	ips := fromPools(f.windows.Status.NetworkInterfaces)
+	if len(reported) > 0 && (len(ips) == 0 || !addresses.OnlyPooled(f.windows)) {
+		ips = append(ips, ownOf(f, ips, reported)...)
+	}
 	published := []clusterv1.MachineAddress{
 		{Type: clusterv1.MachineHostName, Address: f.identity.Name},
 		{Type: clusterv1.MachineInternalDNS, Address: f.identity.Name},
 	}
-	pooled := fromPools(f.windows.Status.NetworkInterfaces)
-	for _, ip := range pooled {
+	for _, ip := range ips {
 		published = append(published, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
 	}
-	if len(pooled) > 0 && addresses.OnlyPooled(f.windows) {
-		return published
+	return published[:min(len(published), maxAddresses)]
+}
+
+// ownOf are the addresses that a guest reports, each once, without those from pools and those that belong to another machine or
+// to the Cluster's endpoint.
+func ownOf(f *facts, pooled, reported []netip.Addr) (ips []netip.Addr) {
+	excluded := slices.Concat(pooled, f.rivals)
+	if f.cluster != nil {
+		endpoint, _ := netip.ParseAddr(f.cluster.Spec.ControlPlaneEndpoint.Host) // a name is no address
+		excluded = append(excluded, endpoint.Unmap())
 	}
-	excluded := append(slices.Concat(pooled, f.rivals), endpoint(f.cluster))
 	for _, ip := range reported {
 		if !slices.Contains(excluded, ip) {
-			published = append(published, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
-			excluded = append(excluded, ip)
+			ips, excluded = append(ips, ip), append(excluded, ip)
 		}
 	}
-	return published[:min(len(published), maxAddresses)]
+	return ips
 }
 
 // fromPools are the addresses that the pools gave.
@@ -200,14 +209,6 @@ func guestIPs(addresses []clusterv1.MachineAddress) []netip.Addr {
 		}
 	}
 	return ips
-}
-
-func endpoint(cluster *clusterv1.Cluster) netip.Addr {
-	if cluster == nil {
-		return netip.Addr{}
-	}
-	ip, _ := netip.ParseAddr(cluster.Spec.ControlPlaneEndpoint.Host) // a name is no address
-	return ip.Unmap()
 }
 
 // findRivals reads which of the addresses that the guest reports belong to others.

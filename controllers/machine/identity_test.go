@@ -201,6 +201,7 @@ func TestNoteTenant(t *testing.T) {
 		node := corev1.Node{}
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		r.Workload, r.Client, r.Now = linuxNodes{}, newPhaseStage(t).Client, time.Now
+		noteTenant := phase.Unless(knowsTenant, r.noteTenant)
 		theirs := infrav1.AzureIdentity{Namespace: "identities", Name: "theirs"}
 		for name, c := range map[string]struct {
 			at   *infrav1.AzurePlacement
@@ -213,13 +214,13 @@ func TestNoteTenant(t *testing.T) {
 			f.cluster.Status.Initialization.ControlPlaneInitialized = new(true)
 			if name != "known" {
 				r.Workload = linuxNodes{}
-				expect.Says(t, "without Linux", r.noteTenant(t.Context(), f), "WaitingForLinuxNode")
+				expect.Says(t, "without Linux", noteTenant(t.Context(), f), "WaitingForLinuxNode")
 				expect.Same(t, "without Linux: it connects", false, f.cloud != nil)
 				expect.Same(t, "sessions", 0, clouds.Sessions())
 			}
 			r.Workload = linuxNodes{node}
 			for range 5 {
-				if !errors.Is(r.noteTenant(t.Context(), f), phase.ErrAwaited) {
+				if !errors.Is(noteTenant(t.Context(), f), phase.ErrAwaited) {
 					break
 				}
 				<-time.After(time.Second)
@@ -228,10 +229,10 @@ func TestNoteTenant(t *testing.T) {
 			expect.Same(t, name+": it connects", name != "known", f.cloud != nil)
 		}
 		nowhere := identified(infrav1.IdentityReference{}, nil)
-		expect.OK(t, r.noteTenant(t.Context(), nowhere))
+		expect.OK(t, noteTenant(t.Context(), nowhere))
 		nobodys := identified(infrav1.IdentityReference{}, &infrav1.AzurePlacement{})
 		nobodys.cluster.Status.Initialization.ControlPlaneInitialized = new(true)
-		expect.Says(t, "without an account", r.noteTenant(t.Context(), nobodys), "is for nobody")
+		expect.Says(t, "without an account", noteTenant(t.Context(), nobodys), "is for nobody")
 	})
 }
 
@@ -242,7 +243,7 @@ func TestHolderOfASecret(t *testing.T) {
 		"": "azure", infrav1.AzurePublicCloud: "azure", infrav1.AzureChinaCloud: "azure in AzureChinaCloud",
 	} {
 		f := identified(infrav1.IdentityReference{}, &infrav1.AzurePlacement{Cloud: of})
-		_, holder := inItsCloud(f.clouds.Part(f.windows).Place, azure.Provider{}, secret)
+		_, holder := inItsCloud(*f.clouds.Part(f.windows).Place, azure.Provider{}, secret)
 		expect.Same(t, "holder in "+string(of), cloud.Key{Namespace: "ns", Name: want}, holder)
 	}
 }

@@ -130,15 +130,21 @@ func notReadySince(m *infrav1.WindowsMachine) time.Time {
 
 // measure counts what has ended since the last look. It compares the object with what was written before, so that each thing
 // counts once, whichever manager looks, and no restart counts it again. What a machine did before it was moved here counts there.
-//
-// Only a guest that takes back its own word can count its end again, no more often than its words are taken over.
 func measure(f *facts) {
-	if f.machine == nil || movedHere(f) {
+	if f.machine == nil || !ran(f.original) && f.machine.Spec.ProviderID != "" { // a move takes the status away
 		return
 	}
-	if registered, ok := f.clouds.Find(f.windows); ok && !ran(f.original) && ran(f.windows) {
-		metrics.Made(registered.Provider.Name(), f.now.Sub(wish(f)))
+	if provider := f.clouds.Find(f.windows).Provider; provider != nil && !ran(f.original) && ran(f.windows) {
+		metrics.Made(provider.Name(), f.now.Sub(wish(f)))
 	}
+	if conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition) != infrav1.WaitingForGuestReason {
+		measureGuest(f)
+	}
+}
+
+// measureGuest counts what a guest has done, once nobody waits for its first report. Only one that takes back its own word can
+// count its end again, no more often than its words are taken over.
+func measureGuest(f *facts) {
 	if isNew(f, hasNode) && !conditions.IsTrue(f.original, infrav1.BootstrapSucceededCondition) {
 		running := conditions.Get(f.windows, infrav1.VMRunningCondition)
 		metrics.Joined(f.now.Sub(running.LastTransitionTime.Time))
@@ -157,9 +163,6 @@ func measure(f *facts) {
 func isNew(f *facts, holds func(*infrav1.WindowsMachine) bool) bool {
 	return holds(f.windows) && !holds(f.original)
 }
-
-// movedHere reports whether the Machine knows of a VM that the status does not: a move takes the status away.
-func movedHere(f *facts) bool { return !ran(f.original) && f.machine.Spec.ProviderID != "" }
 
 func ran(m *infrav1.WindowsMachine) bool {
 	return ptr.Deref(m.Status.Initialization.Provisioned, false)

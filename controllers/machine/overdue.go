@@ -157,10 +157,10 @@ func runs(f *facts) bool { return conditions.IsTrue(f.windows, infrav1.VMRunning
 
 func joined(f *facts) bool { return owner.Joined(f.machine) }
 
-// nodeDeleted reports whether Cluster API misses a Node that had joined. While the machine is deleted, Nodes go by themselves.
+// nodeDeleted reports whether Cluster API misses the Node of a machine that has joined. While the machine is deleted, Nodes go by
+// themselves.
 func nodeDeleted(f *facts) bool {
-	gone := joined(f) &&
-		conditions.GetReason(f.machine, clusterv1.MachineNodeHealthyCondition) == clusterv1.MachineNodeDeletedReason
+	gone := conditions.GetReason(f.machine, clusterv1.MachineNodeHealthyCondition) == clusterv1.MachineNodeDeletedReason
 	reported := conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition) == infrav1.NodeDeletedReason
 	return gone && (reported || !deleting(f))
 }

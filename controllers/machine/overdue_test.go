@@ -273,7 +273,7 @@ func TestNothingIsDue(t *testing.T) {
 // TestNodeNames: only what has joined has a Node, and only such a Node can be deleted.
 func TestNodeNames(t *testing.T) {
 	deleted := nodeHealthy(clusterv1.MachineNodeDeletedReason)
-	expect.Same(t, "never joined", false, nodeDeleted(world(deleted)))
+	expect.Same(t, "never joined", false, joined(world(deleted)) && nodeDeleted(world(deleted)))
 	expect.Same(t, "deleted", true, nodeDeleted(world(withNode, deleted)))
 	expect.Same(t, "deleted with its machine", false, nodeDeleted(world(withNode, deleted, isDeleting)))
 	expect.Same(t, "deleted, told, then its machine", true, nodeDeleted(world(withNode, deleted, seen, isDeleting)))

@@ -51,9 +51,8 @@ func noVM(f *facts) error {
 // recordIdentity writes down who the VM will be before we ask the cloud for anything. After a crash, a restore or a move
 // everything starts from it, and the node's kubelet configuration contains it.
 func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
-	original := f.windows.DeepCopy()
 	f.windows.Spec.ProviderID = f.identity.ProviderID
-	return r.patch(ctx, f, original)
+	return r.patch(ctx, f, f.original)
 }
 
 // hold keeps the object for as long as there may be a VM, and writes down on which server. Before that it may go freely: a
@@ -90,7 +89,7 @@ func (r *Reconciler) patch(ctx context.Context, f *facts, original *infrav1.Wind
 // place writes down where the VM goes, once and before the identity that follows from it. A move loses the status: then the place
 // follows from the identity, and the rest from the Cluster's infrastructure object as it is by then.
 func (r *Reconciler) place(ctx context.Context, f *facts) error {
-	placer, places := r.provider(f.windows).(cloud.Placer)
+	placer, places := r.Clouds.Find(f.windows).Provider.(cloud.Placer)
 	if !places || r.Clouds.Part(f.windows).Place != nil {
 		return nil
 	}
@@ -104,26 +103,18 @@ func (r *Reconciler) place(ctx context.Context, f *facts) error {
 	return nil
 }
 
-func (r *Reconciler) identify(_ context.Context, f *facts) error {
-	provider := r.provider(f.windows)
+func (r *Reconciler) identify(_ context.Context, f *facts) (err error) {
+	provider := r.Clouds.Find(f.windows).Provider
 	if provider == nil {
 		return phase.Stall(infrav1.CloudNotSupportedReason,
 			"this release of the manager does not support the cloud in the spec; upgrade the manager, or delete the Machine and "+
 				"use a WindowsMachineTemplate of another cloud")
 	}
-	var err error
-	f.identity, err = provider.Identify(f.windows)
-	if err != nil {
+	if f.identity, err = provider.Identify(f.windows); err != nil {
 		return phase.Cloud(err)
 	}
 	f.derived = f.windows.Spec.ProviderID == "" || r.isOwn(f.windows)
 	return nil
-}
-
-// provider returns nil for a cloud that this manager does not support.
-func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
-	registered, _ := r.Clouds.Find(m)
-	return registered.Provider
 }
 
 // complete stops if the spec lacks a field that the API allows to be left out, such as in a template that a ClusterClass patches,
@@ -132,7 +123,7 @@ func (r *Reconciler) complete(_ context.Context, f *facts) error {
 	if refused := refusals.FailureDomain(f.machine, r.Clouds.Part(f.windows).Place != nil); refused != "" {
 		return phase.Stall(infrav1.SpecInvalidReason, "%s", refused)
 	}
-	if err := r.provider(f.windows).Check(f.windows); err != nil {
+	if err := r.Clouds.Find(f.windows).Provider.Check(f.windows); err != nil {
 		return phase.Cloud(err)
 	}
 	return nil
@@ -174,14 +165,10 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	if err != nil || controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
 		return err
 	}
-	var warnings []string
-	if config == nil {
-		warnings = passage.Warnings
+	if config != nil {
+		passage.Warnings = nil
 	}
-	if passage.Unkept != "" {
-		warnings = append(warnings, passage.Unkept)
-	}
-	for _, warning := range warnings {
+	for _, warning := range append(passage.Warnings, passage.Unkept...) {
 		r.Events.Eventf(f.windows, nil, corev1.EventTypeWarning, infrav1.LinuxNotCheckedReason, "Provision", "%s",
 			cloud.Clean(warning, maxNote))
 	}
@@ -230,12 +217,17 @@ func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
 // provision asks the cloud for the VM and stops until it runs.
 func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	vm, err := r.ask(ctx, f)
-	keep(f.windows, vm.Record) // also if the rest failed
+	if vm.Record != nil { // also if the rest failed
+		f.windows.Status.SetRecord(*vm.Record)
+	}
 	if err != nil {
 		return vmError(f, err)
 	}
-	f.vm = r.readGuest(f, vm)
-	switch f.vm.State {
+	f.vm = &vm
+	if inCluster := f.config != nil && f.config.Status.GuestReport != ""; inCluster || vm.Report != "" {
+		r.readGuest(f, inCluster)
+	}
+	switch vm.State {
 	case cloud.Running:
 		return nil
 	case cloud.Stopped:
@@ -270,7 +262,9 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 // remove asks the cloud to remove the VM until nothing is left of it.
 func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 	left, err := f.cloud.Delete(f.logged(ctx), r.cloudMachine(f))
-	keep(f.windows, left.Record)
+	if left.Record != nil {
+		f.windows.Status.SetRecord(*left.Record)
+	}
 	if errors.Is(err, cloud.ErrNotFound) {
 		r.leave(f, left)
 		return nil

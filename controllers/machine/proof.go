@@ -92,7 +92,7 @@ func nothingToRemove(f *facts) bool {
 
 // isOwn reports whether a machine's identity follows from the object's own name and UID, as the controllers make it.
 func (r *Reconciler) isOwn(windows *infrav1.WindowsMachine) bool {
-	provider, clone := r.provider(windows), windows.DeepCopy()
+	provider, clone := r.Clouds.Find(windows).Provider, windows.DeepCopy()
 	if provider == nil {
 		return false
 	}
@@ -110,33 +110,26 @@ func isProved(windows *infrav1.WindowsMachine) bool {
 // cloudMachine is the machine as the cloud gets it.
 func (r *Reconciler) cloudMachine(f *facts) cloud.Machine {
 	m := cloud.Machine{
-		Identity: f.identity, Proof: r.proofOf(f), Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), UID: f.windows.UID,
 		Cluster: cloud.MarkOf(f.cluster, r.Manager), Spec: f.windows.Spec, Status: f.windows.Status,
 		NetworkInterfaces: f.interfaces, Server: serverOf(f.windows),
-	}
-	if f.machine != nil { // one that is already gone asks for no failure domain
-		m.FailureDomain = f.machine.Spec.FailureDomain
+		Proof: cloud.Proof{Own: f.derived, Digest: f.digest, TookOver: r.TookOver},
 	}
 	m.Cluster.Name = cmp.Or(m.Cluster.Name, f.windows.Labels[clusterv1.ClusterNameLabel])
-	return m
-}
-
-// proofOf is what is known of the machine that can prove which VM is its own.
-func (r *Reconciler) proofOf(f *facts) cloud.Proof {
-	proof := cloud.Proof{
-		Own: f.derived, Digest: f.digest, TookOver: r.TookOver,
-		Vouched: f.machine != nil && f.machine.Spec.ProviderID == f.identity.ProviderID,
+	if f.machine != nil { // one that is already gone asks for no failure domain
+		m.FailureDomain = f.machine.Spec.FailureDomain
+		m.Vouched = f.machine.Spec.ProviderID == f.identity.ProviderID
 	}
 	if !f.contested {
-		proof.Record = f.windows.Status.Record()
+		m.Record = f.windows.Status.Record()
 	}
 	switch {
 	case hadVM(f):
-		proof.Asked = cloud.Existed
+		m.Asked = cloud.Existed
 	case r.firsts.isFirst(f.windows, f.cloud):
-		proof.Asked = cloud.NeverAsked
+		m.Asked = cloud.NeverAsked
 	}
-	return proof
+	return m
 }
 
 // readDigest reads the user data of a machine that a move or a restore gave another UID, until its VM is proved: they are in a
@@ -162,13 +155,6 @@ func (r *Reconciler) readDigest(ctx context.Context, f *facts) error {
 // may change.
 func serverOf(windows *infrav1.WindowsMachine) string {
 	return cmp.Or(windows.Status.Record().Server(), windows.Annotations[infrav1.ServerAnnotation])
-}
-
-// keep writes the cloud's own record of the VM into the status.
-func keep(windows *infrav1.WindowsMachine, record *cloud.Record) {
-	if record != nil {
-		windows.Status.SetRecord(*record)
-	}
 }
 
 // leave reports what may stay in the cloud when the machine is let go: a VM that the cloud did not delete at our request, and

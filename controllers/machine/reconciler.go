@@ -140,11 +140,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return phase.Result(ctx, err) // nil when there is no machine to look at
 	}
 	end := r.next(ctx, f)
-	if f.released || phase.Untold(end) {
+	stop := phase.Of(end)
+	if f.released || stop.Later {
 		return phase.Result(ctx, end)
 	}
-	if rest := owner.Expected(f.windows, r.Now()); rest > 0 && phase.Of(end).Reason == infrav1.WaitingForOwnerReason {
-		return ctrl.Result{RequeueAfter: rest}, nil
+	if stop.Reason == infrav1.WaitingForOwnerReason {
+		if rest := owner.Expected(f.windows, r.Now()); rest > 0 {
+			return ctrl.Result{RequeueAfter: rest}, nil
+		}
 	}
 	if err := r.findRivals(ctx, f); err != nil {
 		return phase.Result(ctx, err)
@@ -158,7 +161,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if f.unread != nil {
 		logUnread(ctx, f)
 	}
-	if stop := phase.Of(end); stop.Cause != nil {
+	if stop.Cause != nil {
 		logCause(ctx, f, stop)
 	}
 	result, err := phase.Result(ctx, end)
@@ -288,9 +291,9 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return phase.Stall(infrav1.ObjectTooLargeReason, caches.TooLarge, f.large)
 	default:
 		return phase.Run(ctx, f, r.owned, r.place, r.identify, phase.Unless(isDerived, r.compare, r.refuseCopy),
-			phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses, r.noteTenant, phase.Unless(hadVM, r.ready), r.connect,
-			r.sameServer, phase.Unless(needsNoHold, r.distinct), r.hold, phase.Unless(needsNoHold, r.holdAddresses),
-			phase.Unless(isDerived, r.readDigest), r.provision)
+			phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses, phase.Unless(knowsTenant, r.noteTenant),
+			phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(needsNoHold, r.distinct), r.hold,
+			phase.Unless(needsNoHold, r.holdAddresses), phase.Unless(isDerived, r.readDigest), r.provision)
 	}
 }
 

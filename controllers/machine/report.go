@@ -3,7 +3,6 @@ package machine
 import (
 	"cmp"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -37,9 +36,23 @@ func report(f *facts, end error) {
 	if f.vm != nil {
 		reportVM(f, *f.vm)
 		reportGuest(f)
+		if f.vm.State != cloud.Creating { // until the VM is there, the last condition stands
+			f.set(userDataCondition(f))
+		}
 	}
 	f.set(bootstrapCondition(f))
-	summarize(f, stop)
+	if boot := status.LastBoot; boot != nil {
+		f.set(lastBootCondition(boot))
+	}
+	if joined(f) {
+		if c := cniCondition(f); c != nil {
+			f.set(*c)
+		}
+	}
+	f.set(readyCondition(f))
+	f.set(stalledCondition(f, stop))
+	f.set(cloudCondition(f, stop))
+	status.Phase = phaseOf(f)
 }
 
 func reportPause(f *facts) {
@@ -54,26 +67,6 @@ func reportPause(f *facts) {
 	}
 }
 
-// summarize sets the other conditions and the phase.
-func summarize(f *facts, stop phase.Stop) {
-	if boot := f.windows.Status.LastBoot; boot != nil {
-		f.set(lastBootCondition(boot))
-	}
-	optional := []*metav1.Condition{userDataCondition(f)}
-	if joined(f) {
-		optional = append(optional, cniCondition(f))
-	}
-	for _, c := range optional {
-		if c != nil {
-			f.set(*c)
-		}
-	}
-	f.set(readyCondition(f))
-	f.set(stalledCondition(f, stop))
-	f.set(cloudCondition(f, stop))
-	f.windows.Status.Phase = phaseOf(f)
-}
-
 // set gives a condition the time of this look; the condition keeps it until its status changes.
 func (f *facts) set(c metav1.Condition) {
 	c.LastTransitionTime = metav1.NewTime(f.now)
@@ -86,36 +79,28 @@ func reportVM(f *facts, vm cloud.VM) {
 		status.Initialization.Provisioned = new(true)
 	}
 	status.FailureDomain = cmp.Or(vm.FailureDomain, status.FailureDomain)
-	if registered, ok := f.clouds.Find(f.windows); ok && registered.Show != nil {
-		registered.Show(status, vm)
+	if show := f.clouds.Find(f.windows).Show; show != nil {
+		show(status, vm)
 	}
-	if f.config == nil { // another provider made the user data
-		return
-	}
-	if allocatable := allocatableOf(f); allocatable != nil {
-		status.Allocatable = allocatable
+	if f.config != nil { // else another provider made the user data
+		reportAllocatable(f, vm)
 	}
 }
 
-// allocatableOf is what the Node will offer to pods.
-func allocatableOf(f *facts) corev1.ResourceList {
-	size := f.clouds.Part(f.windows).Size
-	if size == (cloud.Size{}) && f.vm != nil {
-		size = f.vm.Size
-	}
+// reportAllocatable publishes what the Node will offer to pods.
+func reportAllocatable(f *facts, vm cloud.VM) {
+	size := cmp.Or(f.clouds.Part(f.windows).Size, vm.Size)
 	allocatable, err := bootstrap.Allocatable(f.config.Spec, bootstrap.Size{CPUs: int(size.CPUs), MemoryMiB: int(size.MemoryMiB)})
-	if err != nil {
-		return nil // no user data is made from such a config, and its own conditions say why
+	if err == nil { // no user data is made from another config, and its own conditions have the cause
+		f.windows.Status.Allocatable = allocatable
 	}
-	return allocatable
 }
 
 func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.VMRunningCondition, Status: metav1.ConditionFalse}
 	current := conditions.Get(f.windows, c.Type)
 	switch {
-	case current != nil && current.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil &&
-		stop.Reason != infrav1.VMVanishedReason:
+	case runs(f) && !deleting(f) && f.vm == nil && stop.Reason != infrav1.VMVanishedReason:
 		// When the cloud does not answer, a running VM still runs: CloudReachable shows the outage.
 		return *current
 	case stop.Reason != "":
@@ -123,20 +108,15 @@ func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
 	case deleting(f):
 		c.Reason, c.Message = infrav1.DeletingReason, "the VM is deleted"
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.RunningReason, detailOf(f)
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.RunningReason
+		if f.vm != nil {
+			c.Message = f.vm.Detail
+		}
+		if f.vm != nil && joined(f) {
+			c.Message = cmp.Or(f.vm.Detail, f.vm.AfterJoin)
+		}
 	}
 	return c
-}
-
-// detailOf is what the cloud has to say about a VM that runs.
-func detailOf(f *facts) string {
-	if f.vm == nil {
-		return ""
-	}
-	if joined(f) {
-		return cmp.Or(f.vm.Detail, f.vm.AfterJoin)
-	}
-	return f.vm.Detail
 }
 
 const goingAccount = " is being deleted, and stays only until no machine needs it, which ends the login of all others that use " +
@@ -169,10 +149,8 @@ func readyCondition(f *facts) metav1.Condition {
 	bootstrapped := conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)
 	c := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse}
 	switch {
-	case running.Status == metav1.ConditionUnknown:
-		c.Status, c.Reason, c.Message = running.Status, running.Reason, running.Message
 	case running.Status != metav1.ConditionTrue:
-		c.Reason, c.Message = running.Reason, running.Message
+		c.Status, c.Reason, c.Message = running.Status, running.Reason, running.Message
 	case bootstrapped.Status == metav1.ConditionFalse:
 		c.Reason, c.Message = bootstrapped.Reason, bootstrapped.Message
 	default:

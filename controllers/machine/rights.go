@@ -17,7 +17,7 @@ import (
 // ownIdentityOf names the AzureClusterIdentity of its own namespace by which a machine is managed, the spec's or the
 // AzureCluster's; the zero value if there is none.
 func (r *Reconciler) ownIdentityOf(windows *infrav1.WindowsMachine) client.ObjectKey {
-	if _, ok := r.provider(windows).(cloud.Placer); !ok {
+	if _, ok := r.Clouds.Find(windows).Provider.(cloud.Placer); !ok {
 		return client.ObjectKey{}
 	}
 	ref, place := windows.Spec.IdentityRef, r.Clouds.Part(windows).Place
@@ -54,7 +54,7 @@ func (r *Reconciler) freeSecret(_ context.Context, f *facts) error {
 // recall looks up the rights by which a machine was managed that has lost its status, as in a move, and is deleted before its
 // next reconcile. They come from its Cluster; a machine that names an identity needs no Cluster for that.
 func (r *Reconciler) recall(ctx context.Context, f *facts) error {
-	placer, ok := r.provider(f.windows).(cloud.Placer)
+	placer, ok := r.Clouds.Find(f.windows).Provider.(cloud.Placer)
 	if !ok || r.Clouds.Part(f.windows).Place != nil {
 		return nil
 	}

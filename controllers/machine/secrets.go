@@ -26,12 +26,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// secretOf names the Secret of its namespace by which a machine is managed; the zero value if there is none. That of an
-// AzureClusterIdentity is known once the identity was read.
-func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.ObjectKey) {
-	if ref := windows.Spec.IdentityRef; ref.Kind == infrav1.IdentitySecret && r.provider(windows) != nil {
+// secretOf names the Secret of its namespace by which a machine is managed; the zero value if there is none.
+func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) client.ObjectKey {
+	if ref := windows.Spec.IdentityRef; ref.Kind == infrav1.IdentitySecret && r.Clouds.Find(windows).Provider != nil {
 		return client.ObjectKey{Namespace: windows.Namespace, Name: ref.Name}
 	}
+	return r.secretOfIdentity(windows)
+}
+
+// secretOfIdentity names that of an AzureClusterIdentity, which is known once the identity was read.
+func (r *Reconciler) secretOfIdentity(windows *infrav1.WindowsMachine) (secret client.ObjectKey) {
 	if identity := r.ownIdentityOf(windows); identity.Name != "" {
 		secret, _ = r.Identities.Proof(identities.Use{
 			Machine: client.ObjectKeyFromObject(windows), Identity: identity,
@@ -43,7 +47,7 @@ func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.Ob
 
 // connect gets the account of the machine's identity. The identity may change at any time, also while the machine is deleted.
 func (r *Reconciler) connect(_ context.Context, f *facts) error {
-	key, provider := r.secretOf(f.windows), r.provider(f.windows)
+	key, provider := r.secretOf(f.windows), r.Clouds.Find(f.windows).Provider
 	if ref := f.windows.Spec.IdentityRef; ref.Kind != infrav1.IdentitySecret {
 		return r.connectAs(f, provider, ref)
 	}
@@ -51,7 +55,10 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	if err != nil {
 		return err
 	}
-	provider, holder := inItsCloud(r.placeOf(f), provider, key)
+	holder := key
+	if place := r.placeOf(f); place != nil {
+		provider, holder = inItsCloud(*place, provider, key)
+	}
 	if !secret.Exists {
 		r.Accounts.Gone(provider, holder)
 	}
@@ -75,18 +82,14 @@ func (r *Reconciler) open(f *facts, provider cloud.Provider, holder cloud.Key, c
 
 // placeOf is the place in the status, or what was found out in its stead.
 func (r *Reconciler) placeOf(f *facts) *cloud.Place {
-	place := r.Clouds.Part(f.windows).Place
-	if place == nil && f.recalled != nil {
-		place = r.Clouds.Part(f.recalled).Place
-	}
-	return place
+	return r.Clouds.Part(cmp.Or(f.recalled, f.windows)).Place
 }
 
 // inItsCloud is the provider in the cloud of the machine's place, if the place names one, and the key of who uses the account:
 // machines in several clouds may name one Secret that does not name the cloud of its principal.
-func inItsCloud(place *cloud.Place, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
+func inItsCloud(place cloud.Place, p cloud.Provider, secret client.ObjectKey) (cloud.Provider, cloud.Key) {
 	placer, ok := p.(cloud.Placer)
-	if ok && place != nil && place.SecretCloud != "" {
+	if ok && place.SecretCloud != "" {
 		return placer.As(cloud.Grant{Cloud: place.SecretCloud}), cloud.Key{
 			Namespace: secret.Namespace, Name: secret.Name + " in " + place.SecretCloud,
 		}
@@ -133,9 +136,6 @@ func (r *Reconciler) connectAs(f *facts, provider cloud.Provider, ref infrav1.Id
 // noteTenant writes down in which tenant the VM will be: user data may need it, and the VM needs those. It connects to the cloud,
 // and so waits for Linux first.
 func (r *Reconciler) noteTenant(ctx context.Context, f *facts) error {
-	if part := r.Clouds.Part(f.windows); part.Place == nil || part.Lacks == "" {
-		return nil
-	}
 	if err := phase.Run(ctx, f, phase.Unless(hadVM, r.linuxFirst), r.connect); err != nil {
 		return err
 	}
@@ -143,6 +143,12 @@ func (r *Reconciler) noteTenant(ctx context.Context, f *facts) error {
 		tenanted.ShowTenant(&f.windows.Status)
 	}
 	return nil
+}
+
+// knowsTenant is true as well in a cloud that has no tenants.
+func knowsTenant(f *facts) bool {
+	part := f.clouds.Part(f.windows)
+	return part.Place == nil || part.Lacks == ""
 }
 
 func mayHaveVM(f *facts) bool {
@@ -249,7 +255,7 @@ func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
 			"Secret %s has no bootstrap data under the key \"value\"; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
-	return secret.Data["value"], understood(&secret, setupOf(f))
+	return secret.Data["value"], understood(f, &secret)
 }
 
 // refuse stops if a Secret is not the Machine's bootstrap data: a Machine may name any Secret, and its VM would show what is in
@@ -315,7 +321,8 @@ func marked(f *facts, data *corev1.Secret) bool {
 }
 
 // understood stops if the image cannot run the data: its VM would start and never do anything.
-func understood(data *corev1.Secret, setup infrav1.ImageSetup) error {
+func understood(f *facts, data *corev1.Secret) error {
+	setup := cmp.Or(f.clouds.Part(f.windows).Setup, infrav1.ImageSetupCloudbaseInit) // the API's default
 	format := cmp.Or(string(data.Data["format"]), cloudbaseInit)
 	if setup != infrav1.ImageSetupCloudbaseInit {
 		return phase.Stall(infrav1.SpecInvalidReason,
@@ -328,9 +335,4 @@ func understood(data *corev1.Secret, setup infrav1.ImageSetup) error {
 	return phase.Stall(infrav1.BootstrapFormatMismatchReason,
 		"Secret %s has bootstrap data of the format %q, but the image runs %q (image.setup is %s); "+
 			"use a WindowsBootstrapConfig as the bootstrap config of the Machine", data.Name, format, cloudbaseInit, setup)
-}
-
-// setupOf is the program in the image, or the API's default.
-func setupOf(f *facts) infrav1.ImageSetup {
-	return cmp.Or(f.clouds.Part(f.windows).Setup, infrav1.ImageSetupCloudbaseInit)
 }

@@ -68,7 +68,10 @@ func TestCloudOfASecret(t *testing.T) {
 		if of != "" {
 			m.Status.Azure = &infrav1.AzurePlacement{Cloud: of}
 		}
-		provider, holder := inItsCloud(azure.Registration(nil).Part(m).Place, azure.Provider{}, secret)
+		provider, holder := cloud.Provider(azure.Provider{}), secret
+		if place := azure.Registration(nil).Part(m).Place; place != nil {
+			provider, holder = inItsCloud(*place, provider, secret)
+		}
 		var account cloud.Cloud
 		wait.Eventually(t, "the register", func(context.Context) (err error) {
 			account, err = register.Get(provider, holder, data, false)
@@ -110,7 +113,7 @@ func TestUnderstood(t *testing.T) {
 				{Azure: &infrav1.AzureVM{Image: infrav1.AzureImage{Setup: c.setup}}},
 			} {
 				f := world(func(f *facts) { f.windows.Spec = spec })
-				wantStop(t, understood(data, setupOf(f)), c.reason, c.message)
+				wantStop(t, understood(f, data), c.reason, c.message)
 			}
 		})
 	}
@@ -233,7 +236,7 @@ func TestProviders(t *testing.T) {
 	there, elsewhere := fake.Provider{World: world}, fake.Provider{}
 	r := &Reconciler{Clouds: cloud.Registry{vsphere.Registration(there), azure.Registration(elsewhere)}}
 	of := func(spec infrav1.WindowsMachineSpec) cloud.Provider {
-		return r.provider(&infrav1.WindowsMachine{Spec: spec})
+		return r.Clouds.Find(&infrav1.WindowsMachine{Spec: spec}).Provider
 	}
 	if of(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}) != there ||
 		of(infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}) != elsewhere || of(infrav1.WindowsMachineSpec{}) != nil {

@@ -26,13 +26,13 @@ func bootstrapCondition(f *facts) metav1.Condition {
 	switch {
 	case hasReported(f, plan.StateFailed):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, progress.Reason, failure(progress)
-	case nodeDeleted(f):
+	case joined(f) && nodeDeleted(f):
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.NodeDeletedReason
 		c.Message = fmt.Sprintf("Node %s was deleted while its Machine still exists; delete Machine %s to get a new node",
 			f.machine.Status.NodeRef.Name, f.machine.Name)
 	case joined(f):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.JoinedReason, afterJoin(f, limit)
-	case lost(f):
+	case !deleting(f) && lostReasons[conditions.GetReason(f.windows, infrav1.VMRunningCondition)]:
 		running := conditions.Get(f.windows, infrav1.VMRunningCondition)
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, running.Reason, running.Message
 	case overdue(f):
@@ -55,10 +55,19 @@ func bootstrapCondition(f *facts) metav1.Condition {
 	return stands(f, c)
 }
 
-// lost reports whether this machine will never have a VM that bootstraps, and another one would.
-func lost(f *facts) bool {
-	return !deleting(f) && slices.Contains([]string{infrav1.VMVanishedReason, infrav1.AddressLostReason, infrav1.NameTakenReason},
-		conditions.GetReason(f.windows, infrav1.VMRunningCondition))
+// stands keeps the sentence, also about a report that was not understood, while the cloud does not answer, and while what the
+// guest reports now waits to be published.
+func stands(f *facts, c metav1.Condition) metav1.Condition {
+	current := conditions.Get(f.windows, c.Type)
+	if (f.vm == nil || f.heldBack > 0) && current != nil && current.Status == c.Status && current.Reason == c.Reason {
+		return *current
+	}
+	return c
+}
+
+// lostReasons are those of a machine that will never have a VM that bootstraps, while another machine would.
+var lostReasons = map[string]bool{
+	infrav1.VMVanishedReason: true, infrav1.AddressLostReason: true, infrav1.NameTakenReason: true,
 }
 
 // afterJoin is the sentence for what the guest of a Node does or did.
@@ -88,16 +97,6 @@ func givenUp(f *facts, limit time.Duration) (reason, message string) {
 		return infrav1.GuestSilentReason, fmt.Sprintf("the guest has not reported within its limit of %s and the %s that Windows "+
 			"gets to start%s; see the console of VM %s", brief(limit), brief(grace), butUnread(f), name)
 	}
-}
-
-// stands keeps the sentence, also about a report that was not understood, while the cloud does not answer, and while what the
-// guest reports now waits to be published.
-func stands(f *facts, c metav1.Condition) metav1.Condition {
-	current := conditions.Get(f.windows, c.Type)
-	if (f.vm == nil || f.heldBack > 0) && current != nil && current.Status == c.Status && current.Reason == c.Reason {
-		return *current
-	}
-	return c
 }
 
 // notUnderstood does not quote the report: each change of the status wakes us.

@@ -61,7 +61,7 @@ func TestGuestsWord(t *testing.T) {
 			vm := cloud.VM{State: c.vm, Detail: "being made", Doubt: "no right"}
 			expect.Same(t, "reason", c.reason, listening(t, f, c.told, vm).Reason)
 			if f.vm.State == cloud.Running {
-				expect.Same(t, "detail", c.detail, detailOf(f))
+				expect.Same(t, "detail", c.detail, vmCondition(f, phase.Stop{}).Message)
 			}
 		})
 	}

@@ -47,10 +47,7 @@ func Of(ctx context.Context, c client.Client, o client.Object) (Owner, error) {
 	if name == "" {
 		return found, nil
 	}
-	cluster, err := util.GetClusterByName(ctx, c, o.GetNamespace(), name)
-	if err == nil {
-		found.Cluster = cluster
-	}
+	found.Cluster, err = util.GetClusterByName(ctx, c, o.GetNamespace(), name)
 	if client.IgnoreNotFound(err) != nil {
 		return Owner{}, fmt.Errorf("get cluster: %w", err)
 	}
@@ -93,10 +90,8 @@ func notMachine(ref metav1.OwnerReference) bool {
 
 // names reports whether the Machine's spec has the object as its infrastructure or its bootstrap config.
 func names(machine *clusterv1.Machine, kind schema.GroupKind, name string) bool {
-	refs := []clusterv1.ContractVersionedObjectReference{machine.Spec.InfrastructureRef, machine.Spec.Bootstrap.ConfigRef}
-	return slices.ContainsFunc(refs, func(ref clusterv1.ContractVersionedObjectReference) bool {
-		return ref.GroupKind() == kind && ref.Name == name
-	})
+	infrastructure, config := machine.Spec.InfrastructureRef, machine.Spec.Bootstrap.ConfigRef
+	return infrastructure.GroupKind() == kind && infrastructure.Name == name || config.GroupKind() == kind && config.Name == name
 }
 
 // Refusal returns why a Machine does not own an object that calls it its owner; empty if its spec names the object.

@@ -80,23 +80,34 @@ func Unless[Facts any](isDone func(Facts) bool, phases ...Func[Facts]) Func[Fact
 	}
 }
 
-// Of reads how the phases ended: the zero Stop when all of them ran, and an InternalError when an error is no Stop.
+// Of reads how the phases ended: the zero Stop when all of them ran, and an InternalError when an error is no Stop. A conflict is
+// no error: the cache is about to show what another client has changed.
 func Of(err error) Stop {
-	if err == nil {
+	stop, ok := errors.AsType[*Stop](err)
+	switch {
+	case err == nil:
 		return Stop{}
-	}
-	if stop, ok := errors.AsType[*Stop](err); ok {
+	case errors.Is(err, ErrAwaited):
+		return Stop{Later: true}
+	case apierrors.IsConflict(err):
+		return Stop{Later: true, BackOff: true}
+	case ok:
 		return *stop
 	}
 	return Stop{Reason: clusterv1.InternalErrorReason, Err: err}
 }
 
-// Condition is the stop as people see it. The text of an internal error may change from try to try, and each write of the status
-// wakes us: the condition keeps the first error of an act, and the log has all of them.
+// Condition is the stop as people see it.
 func (s Stop) Condition(kind string, current *metav1.Condition) metav1.Condition {
-	if s.Reason != clusterv1.InternalErrorReason {
-		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: s.Reason, Message: s.Message}
+	if s.Reason == clusterv1.InternalErrorReason {
+		return s.internal(kind, current)
 	}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: s.Reason, Message: s.Message}
+}
+
+// internal: the text of an internal error may change from try to try, and each write of the status wakes us. The condition keeps
+// the first error of an act, and the log has all of them.
+func (s Stop) internal(kind string, current *metav1.Condition) metav1.Condition {
 	message := cloud.Clean(s.Err.Error(), maxInternal)
 	if current != nil && current.Reason == s.Reason && act(current.Message) == act(message) {
 		return *current
@@ -116,22 +127,9 @@ func act(message string) string {
 // ErrAwaited ends the phases until another part of this process wakes the object, in a moment: there is nothing to report.
 var ErrAwaited = errors.New("the answer is on its way")
 
-// Outdated reports whether a write met an object that had changed since it was read: then there is nothing to report.
-func Outdated(err error) bool { return apierrors.IsConflict(err) }
-
-// Untold reports whether there is nothing to report of how the phases ended.
-func Untold(err error) bool { return Outdated(err) || errors.Is(err, ErrAwaited) || Of(err).Later }
-
-// Result is when the queue looks again. A conflict is not an error: the cache is about to show what another client has changed.
-// The queue's first pause is short, and each look that fails again doubles it: an API server that is slow needs fewer looks.
+// Result is when the queue looks again. Each failure doubles its short first pause: a slow API server needs fewer looks.
 func Result(ctx context.Context, err error) (ctrl.Result, error) {
-	if errors.Is(err, ErrAwaited) {
-		return ctrl.Result{}, nil
-	}
 	stop := Of(err)
-	if Outdated(err) {
-		stop = Stop{BackOff: true}
-	}
 	if stop.Reason != "" { // for those who search for what an object waits for; tests compare it with the queue
 		ctrl.LoggerFrom(ctx).V(4).Info(Stopped, "reason", stop.Reason, "wakes", stop.Wakes, "after", stop.After,
 			"backOff", stop.BackOff || stop.Err != nil)

@@ -133,7 +133,7 @@ func TestResult(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := phase.Result(t.Context(), c.end)
-			backOff := phase.Outdated(c.end) || phase.Of(c.end).BackOff
+			backOff := phase.Of(c.end).BackOff
 			//nolint:staticcheck // because it is what has the queue back off
 			if result.RequeueAfter != c.after || !errors.Is(err, c.err) || result.Requeue != backOff {
 				t.Errorf("%s: got %v and %v", c.reason, result, err)
@@ -191,10 +191,10 @@ func TestUntold(t *testing.T) {
 		fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "m", errBoom)), fmt.Errorf("get: %w", phase.ErrAwaited),
 		phase.Cloud(cloud.Errorf(cloud.Later, "", "m")),
 	} {
-		expect.Same(t, end.Error(), true, phase.Untold(end))
+		expect.Same(t, end.Error(), true, phase.Of(end).Later)
 	}
 	for _, end := range []error{nil, errBoom, phase.Poll("R", "m"), phase.Stall("R", "m")} {
-		expect.Same(t, fmt.Sprint(end), false, phase.Untold(end))
+		expect.Same(t, fmt.Sprint(end), false, phase.Of(end).Later)
 	}
 }
 

@@ -140,15 +140,13 @@ type candidate struct {
 	lastTurn time.Time
 }
 
-// precedes reports whether an object is read before another: first that of the namespace whose turn was longer ago, then the one
-// that is due longer.
+// precedes: the object of the namespace whose turn was longer ago is read first, then the one that is due longer.
 func (c *candidate) precedes(c2 *candidate) bool {
 	return c2 == nil ||
 		cmp.Or(c.lastTurn.Compare(c2.lastTurn), c.turn.Due.Compare(c2.turn.Due), cmp.Compare(c.String(), c2.String())) < 0
 }
 
-// due finds, of the objects that were never read and of the others, the one whose turn it is; and how long it takes until one is
-// due.
+// due finds whose turn it is of the objects that were never read, and of the others, and how long it takes until one is due.
 func (r *Reader) due(now time.Time, wanted iter.Seq2[Object, *Turn]) (first, repeat *candidate, wait time.Duration) {
 	wait = cmp.Or(r.Interval, Interval)
 	turns := map[string]time.Time{}
@@ -164,7 +162,11 @@ func (r *Reader) due(now time.Time, wanted iter.Seq2[Object, *Turn]) (first, rep
 		if rest > 0 {
 			wait = min(wait, rest)
 		}
-		for _, asker := range r.askers(object) {
+		askers := []string{object.Namespace}
+		if r.Askers != nil {
+			askers = r.Askers(object)
+		}
+		for _, asker := range askers {
 			c := &candidate{object, turn, asker, r.turns[asker]}
 			if turns[asker] = c.lastTurn; rest <= 0 && !r.isBusy(asker) && c.precedes(*best) {
 				*best = c
@@ -173,13 +175,6 @@ func (r *Reader) due(now time.Time, wanted iter.Seq2[Object, *Turn]) (first, rep
 	}
 	r.turns = turns
 	return first, repeat, wait
-}
-
-func (r *Reader) askers(o Object) []string {
-	if r.Askers == nil {
-		return []string{o.Namespace}
-	}
-	return r.Askers(o)
 }
 
 // Stir has the next object chosen anew.
@@ -197,7 +192,7 @@ func (r *Reader) stirred() chan struct{} {
 
 // Feed has the machines woken by a queue.
 func (r *Reader) Feed(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	r.pacer.AtOnce, r.pacer.Now = wakesAtOnce, r.Clock
+	r.pacer.AtOnce = wakesAtOnce
 	return r.pacer.Feed(ctx, queue)
 }
 

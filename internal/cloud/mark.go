@@ -44,13 +44,10 @@ func MarkOf(cluster *clusterv1.Cluster, manager types.UID) ClusterMark {
 
 // String is the mark as it is written on a VM.
 func (c ClusterMark) String() string {
-	switch {
-	case c.Name == "" || c.UID == "":
+	if c.Name == "" || c.UID == "" {
 		return ""
-	case c.Manager == "":
-		return c.Name + "/" + string(c.UID)
 	}
-	return c.Name + "/" + string(c.UID) + "/" + string(c.Manager)
+	return strings.TrimSuffix(c.Name+"/"+string(c.UID)+"/"+string(c.Manager), "/")
 }
 
 // ReadClusterMark is the inverse of String. What is not a mark is the zero value.

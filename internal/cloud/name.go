@@ -3,6 +3,7 @@ package cloud
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"regexp"
 	"strings"
 )
 
@@ -16,23 +17,19 @@ const (
 // digestAlphabet leaves out the letters that are easily mistaken for another letter or a digit.
 var digestAlphabet = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz")
 
+// notInName are the characters that a name does not take over.
+var notInName = regexp.MustCompile(`[^a-z0-9]`)
+
 // ComputerName returns a name for VM, computer and Node: the beginning of the machine's name, for people, and a digest of
 // the seed, which no other machine has.
 func ComputerName(machine, seed string) string {
 	sum := sha256.Sum256([]byte(seed))
 	digest := digestAlphabet.EncodeToString(sum[:])[:digestLength]
-	prefix := strings.Map(nameCharacter, strings.ToLower(machine))
+	prefix := notInName.ReplaceAllString(strings.ToLower(machine), "-")
 	prefix = strings.Trim(prefix[:min(len(prefix), maxComputerName-digestLength-1)], "-")
 	if prefix == "" || prefix[0] < 'a' {
 		// Windows refuses a name of digits alone, and some tools refuse a name that begins with a digit.
 		prefix = "win"
 	}
 	return prefix + "-" + digest
-}
-
-func nameCharacter(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-		return r
-	}
-	return '-'
 }

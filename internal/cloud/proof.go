@@ -82,10 +82,8 @@ func DigestOf(providerID string, data UserData) string {
 	if len(data) == 0 {
 		return ""
 	}
-	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "capwin user data of %q\n", providerID) // a hash takes everything
-	_, _ = sum.Write(data)
-	return hex.EncodeToString(sum.Sum(nil))
+	sum := sha256.Sum256(append(fmt.Appendf(nil, "capwin user data of %q\n", providerID), data...))
+	return hex.EncodeToString(sum[:])
 }
 
 // Record is what a cloud calls what it made.

@@ -55,21 +55,21 @@ type Initializer struct{ Reads, Brings string }
 // Registry has the clouds that a program supports.
 type Registry []Registration
 
-// Find returns the registration of a machine's cloud. There is none for a cloud that is not supported or, if the API is newer
-// than this release, not even known.
-func (r Registry) Find(m *infrav1.WindowsMachine) (Registration, bool) {
+// Find returns the registration of a machine's cloud. It has no Provider, nor anything else, for a cloud that is not supported
+// or, if the API is newer than this release, not even known.
+func (r Registry) Find(m *infrav1.WindowsMachine) Registration {
 	for _, registered := range r {
 		if registered.Chosen(m.Spec) {
-			return registered, true
+			return registered
 		}
 	}
-	return Registration{}, false
+	return Registration{}
 }
 
 // Part is that of a machine for its cloud; the zero value if the cloud is not supported.
 func (r Registry) Part(m *infrav1.WindowsMachine) Part {
-	if registered, ok := r.Find(m); ok {
-		return registered.Part(m)
+	if part := r.Find(m).Part; part != nil {
+		return part(m)
 	}
 	return Part{}
 }

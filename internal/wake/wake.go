@@ -30,8 +30,6 @@ type Pacer struct {
 	Namespace string
 	// AtOnce is how often the same key passes without a wait; zero is once.
 	AtOnce int
-	// Now is the clock; nil is that of the computer.
-	Now func() time.Time
 
 	mu         sync.Mutex
 	queue      workqueue.TypedRateLimitingInterface[ctrl.Request]
@@ -44,7 +42,7 @@ type Pacer struct {
 func (p *Pacer) Feed(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue = queue
+	p.queue, p.namespaces = queue, map[string]*namespace{}
 	return nil
 }
 
@@ -52,10 +50,13 @@ func (p *Pacer) Feed(_ context.Context, queue workqueue.TypedRateLimitingInterfa
 func (p *Pacer) Wake(keys ...types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
+	if p.queue == nil {
+		return
+	}
+	now := time.Now()
 	p.sweep(now)
 	for key := range sets.New(keys...) {
-		if p.queue != nil && (p.Namespace == "" || p.Namespace == key.Namespace) && p.namespaceOf(key.Namespace).add(key, now) {
+		if (p.Namespace == "" || p.Namespace == key.Namespace) && p.namespaceOf(key.Namespace).add(key, now) {
 			p.queue.Add(ctrl.Request{NamespacedName: key})
 		}
 	}
@@ -71,9 +72,6 @@ func (p *Pacer) namespaceOf(name string) *namespace {
 
 // sweep forgets, once a minute, the namespaces of which a new one would do as well.
 func (p *Pacer) sweep(now time.Time) {
-	if p.namespaces == nil {
-		p.namespaces = map[string]*namespace{}
-	}
 	if now.Sub(p.swept) < lately {
 		return
 	}
@@ -106,20 +104,13 @@ func (p *Pacer) tick() {
 	if p.queue.ShuttingDown() {
 		return
 	}
-	now := p.now()
+	now := time.Now()
 	for _, n := range p.namespaces {
 		for _, key := range n.due(now) {
 			p.queue.Add(ctrl.Request{NamespacedName: key})
 		}
 	}
 	p.await()
-}
-
-func (p *Pacer) now() time.Time {
-	if p.Now == nil {
-		return time.Now()
-	}
-	return p.Now()
 }
 
 const (

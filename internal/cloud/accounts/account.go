@@ -20,7 +20,9 @@ type account struct {
 	stop    context.CancelFunc
 	opener  cloud.Key // the first Secret
 	holders map[secretOf]hold
-	outage  outageLog
+
+	broken     bool      // as the log has it
+	nextOutage time.Time // when the next outage may be logged
 
 	// mu guards namespaces alone: a cloud may send keys with its locks held, while the register calls it with its own.
 	mu         sync.Mutex
@@ -89,34 +91,40 @@ const (
 )
 
 // run keeps the account's Watch running until ctx ends, and then closes the account. It only logs errors: each machine notices
-// by itself when its account does not work. While the account is broken, logOutages has logged that.
+// by itself when its account does not work.
 func (r *Register) run(ctx context.Context, a *account) {
-	log := logr.FromContextOrDiscard(ctx).WithValues("secret", a.opener.String())
 	changed := func(keys ...cloud.Key) { r.Changed(a.served(keys)...) }
-	defer func() {
-		if err := guard(func() error { return a.cloud.Close(context.WithoutCancel(ctx)) }); err != nil {
-			log.Info("The session of the account could not be ended", "error", err)
-		}
-	}()
-	for due := firstPause; ctx.Err() == nil; {
-		start := time.Now()
+	for next := firstPause; ctx.Err() == nil; {
+		start, pause := time.Now(), next
 		err := guard(func() error { return a.cloud.Watch(ctx, changed) })
-		if ctx.Err() != nil {
-			return
-		}
-		if r.logOutages(ctx); !a.cloud.Health().Broken {
-			log.Info("Watch of the account ended, starting it again", "error", err)
-		}
-		var pause time.Duration
-		pause, due = rest(due, time.Since(start))
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-		if errors.Is(err, cloud.ErrOtherServer) {
-			r.leave(a)
+		if ctx.Err() == nil {
+			pause, next = rest(pause, time.Since(start))
+			r.ended(ctx, a, err, pause)
 		}
 	}
+	if err := guard(func() error { return a.cloud.Close(context.WithoutCancel(ctx)) }); err != nil {
+		a.log(ctx).Info("The session of the account could not be ended", "error", err)
+	}
+	r.closed(a)
+}
+
+// ended waits for the pause after a Watch that has ended, before it is started again. While the account is broken, logOutages has
+// logged that. One that leads to another server is closed.
+func (r *Register) ended(ctx context.Context, a *account, err error, pause time.Duration) {
+	if r.logOutages(ctx); !a.cloud.Health().Broken {
+		a.log(ctx).Info("Watch of the account ended, starting it again", "error", err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+	if errors.Is(err, cloud.ErrOtherServer) {
+		r.leave(a)
+	}
+}
+
+func (a *account) log(ctx context.Context) logr.Logger {
+	return logr.FromContextOrDiscard(ctx).WithValues("secret", a.opener.String())
 }
 
 // rest is how long to wait after a watch that ran for so long, and what to wait after the next one: longer each time, until one
@@ -146,41 +154,28 @@ const (
 	quiet = time.Minute
 )
 
-// outageLog is what the log has of an account's outages.
-type outageLog struct {
-	broken bool
-	next   time.Time // when the next outage may be logged
-}
-
-// isNew reports whether the state of the account is to be logged.
-func (t *outageLog) isNew(broken bool, now time.Time) bool {
-	if broken == t.broken || broken && now.Before(t.next) {
-		return false
-	}
-	if t.broken = broken; broken {
-		t.next = now.Add(quiet)
-	}
-	return true
-}
-
 // logOutages writes a line when an account breaks and one when it is back, for all of its machines.
 func (r *Register) logOutages(ctx context.Context) {
-	log := logr.FromContextOrDiscard(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.open {
-		if h := a.cloud.Health(); a.outage.isNew(h.Broken, r.now()) {
-			logOutage(log.WithValues("secret", a.first().secret.String(), "server", cloud.Clean(h.Server, maxServer)), h)
+		if h := a.cloud.Health(); h.Broken != a.broken {
+			a.logOutage(logr.FromContextOrDiscard(ctx), h, r.Now())
 		}
 	}
 }
 
-func logOutage(log logr.Logger, h cloud.Health) {
-	if h.Broken {
-		log.Info("The cloud of the account does not answer, or rejects its login; calls fail until it answers", "error", h.Cause)
+func (a *account) logOutage(log logr.Logger, h cloud.Health, now time.Time) {
+	if h.Broken && now.Before(a.nextOutage) {
 		return
 	}
-	log.Info("The cloud of the account answers again")
+	log = log.WithValues("secret", a.first().secret.String(), "server", cloud.Clean(h.Server, maxServer))
+	if a.broken = h.Broken; !h.Broken {
+		log.Info("The cloud of the account answers again")
+		return
+	}
+	a.nextOutage = now.Add(quiet)
+	log.Info("The cloud of the account does not answer, or rejects its login; calls fail until it answers", "error", h.Cause)
 }
 
 // maxServer is longer than the name of a host and its port.

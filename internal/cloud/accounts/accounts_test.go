@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -193,7 +194,7 @@ func TestPassedOn(t *testing.T) {
 		wait.Until(t, "the accounts to be closed", func() (any, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.closing, len(s.closing) == 0
+			return maps.Clone(s.closing), len(s.closing) == 0
 		})
 	}
 	_, err := s.Get(fake.Provider{World: s.world}, key("heir", "more"), password("more"), false)

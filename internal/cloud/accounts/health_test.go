@@ -54,7 +54,7 @@ func TestTold(t *testing.T) {
 	r.Now = func() time.Time { return start.Add(later) }
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	r.ctx, r.salt, r.closing = ctx, []byte("x"), map[string]int{}
+	r.ctx, r.open, r.secrets, r.closing = ctx, map[principal]*account{}, map[secretOf]*account{}, map[string]int{}
 	var lines []string
 	log := logr.NewContext(ctx, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	look := func(want int, what string) {

@@ -23,7 +23,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -44,7 +44,7 @@ const (
 type Register struct {
 	// Changed receives the keys from all accounts, and returns at once.
 	Changed func(...cloud.Key)
-	// Now is the clock; nil is that of the computer.
+	// Now is the clock; if it is nil, Start sets that of the computer.
 	Now func() time.Time
 	// Limits are how many accounts a namespace may open, and Notices get how many it has opened.
 	Limits  tenants.Limits
@@ -57,12 +57,13 @@ type Register struct {
 	waiting tenants.Waiting
 	held    int // uses so far
 	running sync.WaitGroup
-	salt    []byte
 	ctx     context.Context //nolint:containedctx // because a Runnable gets the context for what it starts only in Start
 }
 
-// principal is a digest of the credentials that matter, which means nothing outside of this process.
+// principal is a digest of the credentials that matter. The salt has it mean nothing outside of this process.
 type principal [sha256.Size]byte
+
+var salt = []byte(rand.Text())
 
 // secretOf is a Secret with credentials for a kind of cloud.
 type secretOf struct {
@@ -73,8 +74,11 @@ type secretOf struct {
 // Start allows Get to connect, and closes what is not used. Once ctx ends, it closes all accounts.
 func (r *Register) Start(ctx context.Context) error {
 	r.mu.Lock()
-	r.ctx, r.salt = ctx, []byte(rand.Text())
-	r.closing = map[string]int{}
+	if r.Now == nil {
+		r.Now = time.Now
+	}
+	r.ctx = ctx
+	r.open, r.secrets, r.closing = map[principal]*account{}, map[secretOf]*account{}, map[string]int{}
 	r.mu.Unlock()
 	sweep, look := time.Tick(sweepEvery), time.Tick(healthEvery)
 	for ctx.Err() == nil {
@@ -96,17 +100,17 @@ func (r *Register) Start(ctx context.Context) error {
 // Get returns the account of a Secret. It connects if this is the first Secret with these credentials. A namespace may have more
 // accounts for machines that may have a VM, such as those that are being deleted.
 func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[string][]byte, forVM bool) (cloud.Cloud, error) {
-	text, err := p.Principal(credentials) // takes its time if the Secret is large
-	digest := sha256.Sum256([]byte(text))
+	text, err := p.Principal(credentials) // takes its time if the Secret is large, as does the hash
+	sum := hmac.New(sha256.New, salt)
+	_, _ = sum.Write([]byte(strconv.Quote(p.Name()) + text)) // a hash takes everything
+	id := principal(sum.Sum(nil))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx == nil || r.ctx.Err() != nil {
 		return nil, cloud.Errorf(cloud.Transient, "", "the manager is starting or stopping")
 	}
 	holder := secretOf{p.Name(), secret}
-	id := r.principalOf(holder.kind, digest)
-	current := r.secrets[holder]
-	if current != nil && (err != nil || current.id != id) {
+	if current := r.secrets[holder]; current != nil && (err != nil || current.id != id) {
 		r.release(holder)
 	}
 	if err != nil {
@@ -137,17 +141,10 @@ func (r *Register) Sweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for holder, a := range r.secrets {
-		if r.now().Sub(a.holders[holder].used) >= KeepUnused {
+		if r.Now().Sub(a.holders[holder].used) >= KeepUnused {
 			r.release(holder)
 		}
 	}
-}
-
-func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id principal) {
-	sum := hmac.New(sha256.New, r.salt)
-	_, _ = fmt.Fprintf(sum, "%q %x", kind, digest) // a hash takes everything
-	copy(id[:], sum.Sum(nil))
-	return id
 }
 
 // connect opens an account for a Secret whose namespace has room for it.
@@ -158,14 +155,8 @@ func (r *Register) connect(p cloud.Provider, id principal, secret cloud.Key, cre
 	}
 	ctx, stop := context.WithCancel(r.ctx)
 	a := &account{id: id, cloud: c, stop: stop, opener: secret, holders: map[secretOf]hold{}, namespaces: map[string]int{}}
-	if r.open == nil {
-		r.open, r.secrets = map[principal]*account{}, map[secretOf]*account{}
-	}
 	r.open[id] = a
-	r.running.Go(func() {
-		r.run(ctx, a)
-		r.closed(a)
-	})
+	r.running.Go(func() { r.run(ctx, a) })
 	return a, nil
 }
 
@@ -176,7 +167,7 @@ func (r *Register) hold(a *account, holder secretOf) {
 		h.order = r.held
 		a.count(holder.secret.Namespace, 1)
 	}
-	h.used = r.now()
+	h.used = r.Now()
 	a.holders[holder] = h
 	r.secrets[holder] = a
 }
@@ -220,11 +211,4 @@ func (r *Register) closed(a *account) {
 	if r.closing[namespace]--; r.closing[namespace] <= 0 {
 		delete(r.closing, namespace)
 	}
-}
-
-func (r *Register) now() time.Time {
-	if r.Now == nil {
-		return time.Now()
-	}
-	return r.Now()
 }

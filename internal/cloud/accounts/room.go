@@ -11,7 +11,7 @@ import (
 // room returns an error unless a namespace may open one more account.
 func (r *Register) room(namespace string, forVM bool) error {
 	count, limit := r.countOf(namespace), r.Limits.Allowed(namespace, tenants.Accounts)
-	r.Notices.Counted(namespace, tenants.Accounts, min(count+1, limit), r.now())
+	r.Notices.Counted(namespace, tenants.Accounts, min(count+1, limit), r.Now())
 	if count < limit && count+r.closing[namespace] < 2*limit {
 		return nil
 	}
@@ -55,7 +55,7 @@ func tooMany(namespace string, bound int, forVM bool) error {
 // oldest is the account of a namespace that was not used for the longest time, and for how long it was not. One that another
 // namespace uses, too, is left out.
 func (r *Register) oldest(namespace string) (oldest *account, idle time.Duration) {
-	instant := r.now()
+	instant := r.Now()
 	for _, a := range r.open {
 		if unused := instant.Sub(a.used()); a.isOnlyOf(namespace) && (oldest == nil || unused > idle) {
 			oldest, idle = a, unused

@@ -26,8 +26,6 @@ func Registered(t *testing.T, r cloud.Registration, spec infrav1.WindowsMachineS
 	expect.Same(t, "lacks nothing, or has a place", true, place || r.Part(m).Lacks == "")
 	expect.Same(t, "the Cluster in what brings it", 1, strings.Count(r.Initializer.Brings, "%s"))
 	expect.Same(t, "what initializes Nodes", true, r.Initializer.Reads != "")
-	found, ok := cloud.Registry{r}.Find(m)
-	expect.Same(t, "found", true, ok && found.Provider.Name() == r.Provider.Name())
-	_, ok = cloud.Registry{r}.Find(&infrav1.WindowsMachine{})
-	expect.Same(t, "found for another cloud", false, ok)
+	expect.Same(t, "found", r.Provider.Name(), cloud.Registry{r}.Find(m).Provider.Name())
+	expect.Same(t, "found for another cloud", true, cloud.Registry{r}.Find(&infrav1.WindowsMachine{}).Provider == nil)
 }
