@@ -32,8 +32,8 @@ var creates = []struct {
 	side  create
 	limit int
 }{
-	{"vSphere", create{"./internal/cloud/vsphere", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 4728},
-	{"Azure", create{"./internal/cloud/azure", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 5940},
+	{"vSphere", create{"./internal/cloud/vsphere", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 4164},
+	{"Azure", create{"./internal/cloud/azure", "^TestContract$/^clock_-5s$/^a_running_VM_is_reported$"}, 5178},
 }
 
 // enteredSlack is what may be more from run to run, as the order of what runs at once is the machine's: in percent.
