@@ -254,6 +254,7 @@ func TestNotReadYet(t *testing.T) {
 		s := newLife(t)
 		expect.Same(t, "connect waits", true, errors.Is(s.connect(t.Context(), s.read(t)), phase.ErrAwaited))
 		asked := 0
+		synctest.Wait() // nobody else reads the clouds any more
 		s.Clouds, s.fails["patch WindowsMachine status"] = inClouds(placing{asked: &asked}), errPhase
 		f := s.read(t)
 		f.windows.Spec.Azure.Location = "westeurope"
