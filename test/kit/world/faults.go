@@ -150,6 +150,9 @@ func (t faulty) RoundTrip(request *http.Request) (*http.Response, error) {
 	if fails && !with.after {
 		return with.answer(request), nil
 	}
+	if !IsRead(name) {
+		request = uncut(request)
+	}
 	response, err := t.next.RoundTrip(request)
 	if err == nil && tookEffect(name, response.StatusCode) {
 		t.faults.note(namespace, name)

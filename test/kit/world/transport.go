@@ -2,6 +2,7 @@ package world
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -42,7 +43,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	var response *http.Response
 	var failed error
 	killed := t.gate.Change(name, func() bool {
-		response, failed = t.next.RoundTrip(request) //nolint:bodyclose // because who gets the response closes it
+		response, failed = t.next.RoundTrip(uncut(request)) //nolint:bodyclose // because who gets the response closes it
 		return failed == nil && response.StatusCode < http.StatusMultipleChoices
 	})
 	if killed != nil {
@@ -52,6 +53,11 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, killed
 	}
 	return response, failed
+}
+
+// uncut is a change whose answer is awaited even if its caller waits no longer: it may take effect all the same, and is counted.
+func uncut(request *http.Request) *http.Request {
+	return request.WithContext(context.WithoutCancel(request.Context()))
 }
 
 // nameOf names a request in a way that stays the same from run to run: "PATCH windowsmachines/status Ready=Joined". Leases
