@@ -31,8 +31,10 @@ type bystander struct {
 	tenants atomic.Int32 // that have attacked
 }
 
-// watches are what the world's own watches run. A watch that ends begins anew, at any time.
+// watches are what the world's own watches run. A watch that ends begins anew, at any time, as does their connection where a ping
+// of it was late. Clients of a vCenter have the HTTP/2 of net/http.
 var watches = []goleak.Option{
+	goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"),
 	goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientStream).doRequest"),
 	goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/watch.(*StreamWatcher).receive"),
 	goleak.IgnoreAnyFunction("k8s.io/client-go/tools/cache.(*Reflector).startResync"),
