@@ -5,10 +5,11 @@
 #   PACKAGES  folders, with spaces between; without, all whose tests start a process or wait
 #   TIMES     how often each is run (50)
 #   LOOPS     how many loops take the processors (8)
+#   JOBS      how many runs are under way at once (1): more are done in an hour, and each is slower still
 #   RESULTS   the file (out/stress/results.txt); what a red run has printed is beside it
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-times=${TIMES:-50} loops=${LOOPS:-8} results=${RESULTS:-out/stress/results.txt}
+times=${TIMES:-50} loops=${LOOPS:-8} jobs=${JOBS:-1} results=$(realpath -m "${RESULTS:-out/stress/results.txt}")
 mkdir -p "$(dirname "$results")"
 
 tree="tree $(git stash create 2>/dev/null | xargs -r -I{} git rev-parse '{}^{tree}' || true)"
@@ -32,30 +33,41 @@ finish() {
 }
 trap finish EXIT
 
+# program is the file of a package's tests.
+program() { echo "$work/$(tr / - <<<"${1#./}").test"; }
+
 # once runs the program of a package in its folder, as go test does.
 once() {
-  local began=$SECONDS
-  if (cd "$1" && STORIES=none "$work/tests" -test.timeout 60m) >"$work/out" 2>&1; then
+  local began=$SECONDS out
+  out=$(mktemp -p "$work")
+  if (cd "$1" && STORIES=none "$(program "$1")" -test.timeout 60m) >"$out" 2>&1; then
     echo "ok $1 $((SECONDS - began))s" >>"$results"
   else
     echo "RED $1 $((SECONDS - began))s" >>"$results"
-    cp "$work/out" "$(dirname "$results")/$(tr / - <<<"${1#./}")-$(date +%s).txt"
+    cp "$out" "$(dirname "$results")/$(tr / - <<<"${1#./}")-$(date +%s).txt"
   fi
+  rm "$out"
+}
+export work results
+export -f program once
+
+# left are the runs that are not done: each package once, then each again, so that a run which was ended has tried all of them.
+left() {
+  local package done
+  for package in ${PACKAGES:-$(waiting)}; do
+    package=./${package#./}
+    done=$(grep -cE "^(ok|RED) $package " "$results" || true)
+    for ((; done < times; done++)); do echo "$done $package"; done
+  done | sort -s -n -k 1,1 | cut -d ' ' -f 2
 }
 
-for package in ${PACKAGES:-$(waiting)}; do
-  package=./${package#./}
-  done=$(grep -cE "^(ok|RED) $package " "$results" || true)
-  ((done < times)) || continue
-  go test -c -vet=off -o "$work/tests" "$package"
-  for ((i = 0; i < loops; i++)); do
-    while :; do :; done &
-    busy+=($!)
-  done
-  for ((; done < times; done++)); do once "$package"; done
-  for pid in "${busy[@]}"; do kill "$pid" 2>/dev/null || true; done
-  busy=()
+runs=$(left)
+for package in $(sort -u <<<"$runs"); do go test -c -vet=off -o "$(program "$package")" "$package"; done
+for ((i = 0; i < loops; i++)); do
+  while :; do :; done &
+  busy+=($!)
 done
+xargs -r -P "$jobs" -I{} bash -c 'once {}' <<<"$runs"
 
 awk '/^(ok|RED) / {n[$2]++; sum[$2] += $3; if ($1 == "RED") red[$2]++}
   END {for (p in n) {printf "%s: %d runs, %d red, %.0f s each\n", p, n[p], red[p], sum[p] / n[p]; all += n[p]; reds += red[p]}
