@@ -100,6 +100,9 @@ func TestAddonsRefused(t *testing.T) {
 		"images of a cluster": {
 			pool, []string{"-f", "-", "--images", "--context", "a"}, exitUsage, "only --form CalicoSettings reads a cluster",
 		},
+		"a machine that no file has": {
+			pool + secondPool(t), []string{"-f", "-", "--machine", "other"}, exitRefused, "cannot find Machine other in standard input",
+		},
 		"no patch in a file": {
 			calicoPool(t, "v1.36.3", "v1.36"), []string{"-f", "-"}, exitRefused, "must be a full version, such as v1.36.3",
 		},

@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	s.out, s.err = screen.New(s.out), screen.New(s.err)
 	called := calledAs(args[0])
 	root := newRoot(called, s)
-	arguments := slices.Concat(called.args, args[1:])
+	arguments := append([]string{}, slices.Concat(called.args, args[1:])...) // never nil: cobra reads os.Args instead then
 	if completing(arguments) {
 		unquoteUsages(root)
 	}

@@ -66,3 +66,22 @@ func TestImagesAreThoseOfTheObjects(t *testing.T) {
 	}
 	expect.Same(t, "copies", append(named, "registry.example.com/mirror/e2e-test-images/agnhost:2"), listed)
 }
+
+// TestNotListed: what only the image of a machine, or the makers of a CNI can list is told for the pools that have it.
+func TestNotListed(t *testing.T) {
+	const pool = "MachineDeployment default/a"
+	const pause = ": spec.containerd.pauseImage is not set, so the pause image is the one that the machine's image names and usually " +
+		"has; it is not listed"
+	const cni = ": the images of Calico itself are not listed; docs/air-gap.md names the command that prints them for Calico"
+	own := func(p *Pool) { p.PauseImage = "mcr.microsoft.com/oss/kubernetes/pause:3.10" }
+	for name, c := range map[string]struct {
+		pool Pool
+		want []string
+	}{
+		"both":      {calico(named("a")), []string{pool + pause, pool + cni}},
+		"no CNI":    {calico(named("a"), with("Overlay", "", "")), []string{pool + pause}},
+		"its pause": {calico(named("a"), own), []string{pool + cni}},
+	} {
+		expect.Same(t, name, c.want, NotListed([]Pool{c.pool}))
+	}
+}

@@ -148,7 +148,7 @@ func TestEquivalents(t *testing.T) {
 	expect.Says(t, "a name of old", err, "no fault is room/room.go: Check: boundary: total > 45")
 }
 
-// TestLists: each room of the list is there, and its guards are; each equivalent has a reason.
+// TestLists: each room of the list is there, and its guards are; each equivalent has a reason, and is a fault of its room still.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")
@@ -161,10 +161,15 @@ func TestLists(t *testing.T) {
 		}
 	}
 	named := expect.Got(readEquivalents(root))(t)
+	folders := map[string]bool{}
 	for _, one := range named {
-		folder := filepath.ToSlash(filepath.Dir(one.file))
+		folders[filepath.ToSlash(filepath.Dir(one.file))] = true
+	}
+	for folder := range folders {
 		if !slices.ContainsFunc(rooms, func(r room) bool { return r.folder == folder }) {
-			t.Errorf("%s is in no room of the list", one.file)
+			t.Errorf("equivalents are named in %s, which is no room of the list", folder)
 		}
+		_, _, err := without(expect.Got(load(root, folder))(t).faults(), named, folder)
+		expect.Says(t, folder, err, "")
 	}
 }

@@ -82,7 +82,7 @@ func without(possible []*fault, named []equivalent, folder string) (left []*faul
 			continue
 		}
 		if !fits[one] {
-			return nil, 0, fmt.Errorf("equivalents.txt: no fault is %s: %s", one.file, one.fault)
+			err = errors.Join(err, fmt.Errorf("equivalents.txt: no fault is %s: %s", one.file, one.fault))
 		}
 		names[one] = true
 	}
@@ -93,5 +93,5 @@ func without(possible []*fault, named []equivalent, folder string) (left []*faul
 		}
 		left = append(left, f)
 	}
-	return left, out, nil
+	return left, out, err
 }
