@@ -100,6 +100,9 @@ func TestAddonsRefused(t *testing.T) {
 		"images of a cluster": {
 			pool, []string{"-f", "-", "--images", "--context", "a"}, exitUsage, "only --form CalicoSettings reads a cluster",
 		},
+		"another mode than the file": {
+			pool, []string{"-f", "-", "--mode", "L2Bridge"}, exitRefused, "spec.network.mode is Overlay, but --mode is L2Bridge",
+		},
 		"a machine that no file has": {
 			pool + secondPool(t), []string{"-f", "-", "--machine", "other"}, exitRefused, "cannot find Machine other in standard input",
 		},

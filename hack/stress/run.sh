@@ -40,7 +40,7 @@ program() { echo "$work/$(tr / - <<<"${1#./}").test"; }
 once() {
   local began=$SECONDS out
   out=$(mktemp -p "$work")
-  if (cd "$1" && STORIES=none "$(program "$1")" -test.timeout 60m) >"$out" 2>&1; then
+  if (cd "$1" && STORIES=none "$(program "$1")" -test.timeout=60m) >"$out" 2>&1; then
     echo "ok $1 $((SECONDS - began))s" >>"$results"
   else
     echo "RED $1 $((SECONDS - began))s" >>"$results"

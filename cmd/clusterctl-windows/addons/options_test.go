@@ -21,6 +21,9 @@ func TestComplete(t *testing.T) {
 		"nothing":      {calico(), Claims{}, calico(), ""},
 		"the same":     {calico(), Claims{"v1.36.3", "Overlay", "Calico", "DaemonSet", Cluster{}}, calico(), ""},
 		"what is left": {silent, Claims{Mode: "Overlay", CNI: "Calico"}, calico(), ""},
+		"a service": {
+			silent, Claims{Mode: "Overlay", CNI: "Calico", KubeProxy: "Service"}, calico(with("Overlay", "Calico", "Service")), "",
+		},
 		"all of it": {
 			Pool{},
 			Claims{Version: "v1.36.3", Mode: "Overlay", CNI: "Calico"},
