@@ -23,7 +23,7 @@ fi
 # waiting are the packages whose tests use what waits or starts processes.
 waiting() {
   grep -lE 'test/(kit/(wait|servers|world|build)|sim/vcenter)"|"os/exec"' -r --include='*_test.go' . |
-    grep -vE '^./test/(upstream/(alerts|containerd|gitops|kubelet|programs)|repo/tools)/' | xargs -n 1 dirname | sort -u
+    grep -vE '^./test/(upstream/(alerts|cloudbaseinit|containerd|gitops|kubelet|programs)|repo/tools)/' | xargs -n 1 dirname | sort -u
 }
 
 work=$(mktemp -d) busy=()
@@ -36,11 +36,12 @@ trap finish EXIT
 # program is the file of a package's tests.
 program() { echo "$work/$(tr / - <<<"${1#./}").test"; }
 
-# once runs the program of a package in its folder, as go test does.
+# once runs the program of a package in its folder, as go test does: a shell in the background has its programs ignore interrupts,
+# which a test of ours sends.
 once() {
   local began=$SECONDS out
   out=$(mktemp -p "$work")
-  if (cd "$1" && STORIES=none "$(program "$1")" -test.timeout=60m) >"$out" 2>&1; then
+  if (cd "$1" && STORIES=none env --default-signal=INT "$(program "$1")" -test.timeout=60m) >"$out" 2>&1; then
     echo "ok $1 $((SECONDS - began))s" >>"$results"
   else
     echo "RED $1 $((SECONDS - began))s" >>"$results"
