@@ -90,6 +90,11 @@ func TestNetworkRefuses(t *testing.T) {
 			"must not be empty, because the files of Flannel need it; use the CIDR of the cluster's Services",
 		},
 		{"odd pods", podsField, inNetwork("Overlay", "Calico", withRanges([]string{"10.244.0.0"}, nil)), `"10.244.0.0" is not a CIDR`},
+		{
+			"odd pods beside a proxy", "Cluster spec.clusterNetwork",
+			inNetwork("None", "", ofWindows(`proxy: {http: 'http://p:1'}`), withRanges([]string{"10.244.0.0"}, nil)),
+			`"10.244.0.0" is not a CIDR`,
+		},
 		{"odd services", servicesField, inNetwork("Overlay", "Calico", withRanges(nil, []string{"10.96.0.1/12"})), "use 10.96.0.0/12"},
 		{
 			"overlap", servicesField, inNetwork("Overlay", "Calico", withRanges(four, []string{"10.244.8.0/24"})),

@@ -90,6 +90,19 @@ func TestClusterRanges(t *testing.T) {
 	}
 }
 
+// TestRefuseOnlySix: a node without a network of ours is refused for ranges of IPv6 alone. What is no range is no matter of its.
+func TestRefuseOnlySix(t *testing.T) {
+	for _, test := range []struct{ blocks, refused string }{
+		{"10.0.0.0/8 fd00::/64", ""},
+		{"fd00::/64", "fd00::/64 is IPv6 only"},
+		{"pods fd00::/64", "fd00::/64 is IPv6 only"},
+		{"pods", ""},
+	} {
+		cluster := clusterv1.ClusterNetwork{Services: clusterv1.NetworkRanges{CIDRBlocks: strings.Fields(test.blocks)}}
+		expect.Says(t, test.blocks, refuseOnlySix(cluster), test.refused)
+	}
+}
+
 func TestRanges(t *testing.T) {
 	r := ranges{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("fd00::/64"), netip.MustParsePrefix("10.0.0.0/16")}
 	expect.Same(t, "each range once", []string{"10.0.0.0/16", "fd00::/64"}, r.texts())

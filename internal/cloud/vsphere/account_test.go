@@ -133,7 +133,7 @@ func TestSwitchedOnWhenThatWasLost(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
 	vm, err := a.Observe(t.Context(), m)
 	if err != nil || vm.State != cloud.Creating {

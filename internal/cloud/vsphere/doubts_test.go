@@ -62,7 +62,7 @@ func TestTasksUnderDRS(t *testing.T) {
 	v := newStage(t)
 	release := v.SwitchOnLater()
 	a, m := v.account(), v.machine("m")
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	keys := watched(t, a)
 	driven(t, keys, m, func() bool {
 		return expect.Got(a.Ensure(t.Context(), m))(t).Detail == "made, but not yet switched on"
@@ -156,7 +156,7 @@ func TestTasksOfADeadLeader(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")
 	a := v.account()
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	a.opened = a.now()
 	younger := v.machine("younger")
 	younger.Asked = cloud.NeverAsked
@@ -208,7 +208,7 @@ func TestTasksNameOutOfSight(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	keys := watched(t, a)
 	v.FailClones(&types.DuplicateName{Name: m.Name})
 	var err error

@@ -136,7 +136,7 @@ func TestErasingFails(t *testing.T) {
 	for _, watching := range []bool{false, true} {
 		v := newStage(t)
 		a, m := v.account(), v.machine("m")
-		later := tasksClock(a)
+		later := stoppedClock(a)
 		if watching {
 			watched(t, a)
 		}

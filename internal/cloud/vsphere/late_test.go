@@ -49,7 +49,7 @@ func TestLateAnswerOfDestroy(t *testing.T) {
 	running(t, v.account(), m)
 	m.Asked = cloud.Existed
 	a = lateConnect(t, door.Credentials())
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	keys := watched(t, a)
 	t.Cleanup(v.HoldMethod("ModifyListView").Release)
 	driven(t, keys, m, func() bool {
@@ -76,7 +76,7 @@ func TestLateClone(t *testing.T) {
 			t.Parallel()
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
-			later := tasksClock(a)
+			later := stoppedClock(a)
 			lose(a, m)
 			if v.isGone(a)(m) {
 				t.Fatal("a machine is let go while a request may arrive")

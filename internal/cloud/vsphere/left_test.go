@@ -124,7 +124,7 @@ func TestLeftByFirstAsker(t *testing.T) {
 			v := newStage(t)
 			a, m := v.account(), v.machine("m")
 			m.Asked = cloud.NeverAsked
-			later := tasksClock(a)
+			later := stoppedClock(a)
 			if c.loses {
 				v.LoseAnswer()
 			}

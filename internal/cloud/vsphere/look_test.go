@@ -57,7 +57,7 @@ func TestLookAfterGap(t *testing.T) {
 	task := expect.Got(v.VM(m.Name).PowerOn(t.Context()))(t)
 	v.Must(task.Wait(t.Context()))
 	v.PowerOff(m.Name)
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	later(next.PushTime)
 	defer lookWatched(t, a)()
 	for range 3 {

@@ -165,7 +165,7 @@ func TestNotDestroyedButHidden(t *testing.T) {
 	running(t, a, m)
 	watched(t, a)
 	m.Asked = cloud.Existed
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	vm := v.VM(m.Name).Reference()
 	failed := v.task()
 	a.ledger.begin(m, next.Job{Act: next.Destroy, Task: failed, VM: vm, Begun: a.now(), State: types.TaskInfoStateRunning})

@@ -28,7 +28,7 @@ func permittedLife(t *testing.T, v *stage, l layout, given []permission) error {
 		return err
 	}
 	a := v.account()
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	if _, err := a.Ensure(t.Context(), late); err != nil {
 		return err
 	}

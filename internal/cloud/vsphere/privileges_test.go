@@ -118,7 +118,7 @@ func TestPowerOnDenied(t *testing.T) {
 	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
 	const privilege = "VirtualMachine.Interact.PowerOn"
 	v.Grant(slices.DeleteFunc(vcenter.Privileges(), func(p string) bool { return p == privilege }))
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	expect.Same(t, "State", cloud.Creating, expect.Got(a.Ensure(t.Context(), m))(t).State)
 	later(next.PushTime)
 	var failed error

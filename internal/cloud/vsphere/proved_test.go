@@ -185,7 +185,7 @@ func newProof(t *testing.T, life string) *proof {
 // start a process.
 func (p *proof) start() {
 	p.a = p.account()
-	p.later = tasksClock(p.a)
+	p.later = stoppedClock(p.a)
 	watched(p.t, p.a)
 }
 

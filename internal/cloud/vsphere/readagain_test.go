@@ -19,7 +19,7 @@ func TestReadAgain(t *testing.T) {
 	m := v.machine("m")
 	running(t, v.account(), m)
 	a := v.account()
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	keys := watched(t, a)
 	expect.Same(t, "key of the list", m.Key, <-keys)
 	a.inventory.Update(types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: vmOf(4711)}) // of one that was left out

@@ -57,7 +57,7 @@ func TestRefusedReads(t *testing.T) {
 	v.cloneBy(off, off.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
 	expect.Same(t, "State", cloud.Creating, expect.Got(a.Observe(t.Context(), off))(t).State)
 	watched(t, a)
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	later(next.PushTime)
 	v.Deny("QueryEvents", "System.View")
 	_, err := a.Ensure(t.Context(), off)

@@ -20,18 +20,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/sim/vcenter"
 )
 
-// tasksClock gives an account a clock that goes on, and that the test moves on.
-func tasksClock(a *account) (later func(time.Duration)) { return movedClock(a, time.Now) }
-
 // stoppedClock gives an account a clock that the test alone moves on: on a slow machine a pause must not end by itself.
 func stoppedClock(a *account) (later func(time.Duration)) {
 	began := time.Now()
-	return movedClock(a, func() time.Time { return began })
-}
-
-func movedClock(a *account, clock func() time.Time) (later func(time.Duration)) {
 	var moved atomic.Int64
-	a.now = func() time.Time { return clock().Add(time.Duration(moved.Load())) }
+	a.now = func() time.Time { return began.Add(time.Duration(moved.Load())) }
 	return func(d time.Duration) { moved.Add(int64(d)) }
 }
 
@@ -114,7 +107,7 @@ func TestTasksOfOthers(t *testing.T) {
 			if name != older { // no clock tells our own clone from that of this VM
 				lost := made("lost")
 				v.cloneBy(lost, lost.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
-				later := tasksClock(b)
+				later := stoppedClock(b)
 				v.runs(b)(lost)
 				later(next.PushTime)
 				running(t, b, lost)
@@ -158,7 +151,7 @@ func TestTasksSwitchedOn(t *testing.T) {
 	m := v.machine("m")
 	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
 	a := v.account()
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	holdLists(a)
 	watched(t, a)
 	expect.Got(a.Ensure(t.Context(), m))(t)
@@ -305,7 +298,7 @@ func TestTasksListHangs(t *testing.T) {
 	t.Parallel()
 	v := newStage(t)
 	a := v.account()
-	later := tasksClock(a)
+	later := stoppedClock(a)
 	keys := watched(t, a)
 	hangs := v.HoldMethod("ModifyListView")
 	t.Cleanup(hangs.Release)
