@@ -1,6 +1,6 @@
 // Package proved has what the matrices share that hold our promises against bad luck: the flag -proved, with which
 // `make test-proved` runs all their rows, and the clocks of managers. Without the flag a matrix runs one row or a few, so that CI
-// takes no longer.
+// takes no longer. Beside it are the faults that `make test-proof-mutants` tries, and what holds their table to the code.
 package proved
 
 import (

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/kit/proved"
 )
 
 const (
@@ -42,6 +43,11 @@ func TestFind(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	proved.WantPlaces(t, "mutants.txt", filepath.Join("..", "..", "..", "bootstrap", "scripts"))
 }
 
 // find runs a script with a PowerShell that gives an answer, or without one.
