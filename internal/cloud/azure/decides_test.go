@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
@@ -61,6 +63,30 @@ func TestWhoseItIs(t *testing.T) {
 	m.Spec.Azure = &infrav1.AzureVM{}
 	expect.Same(t, "names of a VM with one adapter", 2, len(belongings.Names(m)))
 	expect.Same(t, "the group of what is not in Azure", "", lists.Key("x"))
+}
+
+// TestAdapterOfAManager: what another management cluster marked is its namesake's there, unless the identity follows from the
+// machine's own UID, or the machine was moved from there.
+func TestAdapterOfAManager(t *testing.T) {
+	for name, c := range map[string]struct {
+		marked types.UID
+		own    bool
+		want   bool
+	}{
+		"ours":                             {"here", false, true},
+		"of none, as before there was one": {"", false, true},
+		"of one that was taken over":       {"before", false, true},
+		"of another":                       {"there", false, false},
+		"of another, with our own UID":     {"there", true, true},
+	} {
+		m, mark := blue.Machine(), blue.Mark()
+		m.Own, m.TookOver, m.Cluster.Manager = c.own, []types.UID{"before"}, "here"
+		mark.Cluster.Manager = c.marked
+		r := calls.Resource{Tags: arm.Tags(cloud.Machine{
+			Key: mark.Key, Identity: cloud.Identity{ProviderID: mark.ProviderID}, Cluster: mark.Cluster,
+		}, nil, "")}
+		expect.Same(t, name, c.want, isAdapterOf(r, m, blue.VM))
+	}
 }
 
 // TestLedgerOfManyMachines: those that nobody asked for in a day are forgotten, once there are very many.

@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+	"github.com/capwin/cluster-api-provider-windows/internal/tenants"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/sim/arm/armsim"
@@ -107,10 +108,12 @@ func TestConnect(t *testing.T) {
 
 	var ticks <-chan time.Time = make(chan time.Time)
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	bounds := NewBounds(&tenants.Bytes{})
 	given := opened(Provider{
-		Now: func() time.Time { return noon }, Ticks: func() (<-chan time.Time, func()) { return ticks, func() {} },
+		Now: func() time.Time { return noon }, Ticks: func() (<-chan time.Time, func()) { return ticks, func() {} }, Bounds: bounds,
 	})
 	expect.Same(t, "opened by its clock", noon, given.opened)
+	expect.Same(t, "within the bounds of its process", true, given.calls.Bounds == bounds && given.lists.Kept == bounds.Kept)
 	got, _ := given.ticks()
 	expect.Same(t, "its ticks", true, got == ticks)
 
