@@ -23,3 +23,23 @@ func TestNamesakesAreFew(t *testing.T) {
 	expect.Same(t, "names", 1, len(powersIn(p).namesakes))
 	expect.Same(t, "VMs", MaxMoved+2, len(powersIn(p).namesakes["win-1"]))
 }
+
+// TestNamesakes: the VM itself is none of those in other groups, and the list has it or has not.
+func TestNamesakes(t *testing.T) {
+	red := arm.GroupID(armsim.Subscription, "red").VM("WIN-1")
+	for _, c := range []struct {
+		name  string
+		shown []Shown
+		home  bool
+	}{
+		{"both", []Shown{{ID: blue.VM}, {ID: red}}, true},
+		{"the other alone", []Shown{{ID: red}}, false},
+	} {
+		p := &Powers{}
+		p.Take(c.shown, blue.Noon, blue.Noon, map[string]bool{"win-1": true})
+		found, home, listed := p.Namesakes(blue.VM)
+		expect.Same(t, c.name, []arm.ID{red}, found)
+		expect.Same(t, c.name+": at its place", c.home, home)
+		expect.Same(t, c.name+": listed", blue.Noon, listed)
+	}
+}

@@ -1,6 +1,8 @@
 package lists
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -27,6 +29,27 @@ func TestSeenWithIsBounded(t *testing.T) {
 		expect.Same(t, "adapters that are remembered", left, len(s.seenWith))
 		expect.Same(t, "the VM of the last", blue.VM.Key(), s.seenWith[adapter].key)
 	}
+}
+
+// TestPartsOfAVM: its adapters and public IPs are remembered with it. A disk is not: people attach it to another VM.
+func TestPartsOfAVM(t *testing.T) {
+	s := stateIn((&Lists{}).Scope(blue.Group))
+	address, _ := arm.Parse(blue.Group.String() + "/providers/Microsoft.Network/publicIPAddresses/win-1")
+	s.Parts = map[string][]Part{blue.VM.Key(): {{ID: address}, {ID: blue.Group.Disk("win-1-os")}}}
+	s.Remember(Record{Key: blue.VM.Key(), Adapters: []string{blue.NIC.Key()}}, blue.Machine())
+	want := []string{blue.NIC.Key(), address.Key()}
+	slices.Sort(want)
+	expect.Same(t, "parts", want, slices.Sorted(maps.Keys(s.seenWith)))
+}
+
+// TestOwns: a VM has the adapters and disks that it names itself, and a VM that is not seen has none.
+func TestOwns(t *testing.T) {
+	disk := blue.Group.Disk("win-1-os")
+	r := &Record{Adapters: []string{blue.NIC.Key()}, Disks: []string{disk.Key()}}
+	expect.Same(t, "its adapter", true, r.Owns(blue.NIC))
+	expect.Same(t, "its disk", true, r.Owns(disk))
+	expect.Same(t, "another disk", false, r.Owns(blue.Group.Disk("win-2-os")))
+	expect.Same(t, "the disk of no VM", false, (*Record)(nil).Owns(disk))
 }
 
 // TestIsProved: an adapter that has all marks and was seen with the machine's VM is the machine's if our management cluster
