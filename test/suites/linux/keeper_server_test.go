@@ -73,7 +73,7 @@ func startKept(t *testing.T, mutates bool) *keptServer {
 	s.clock, s.told = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), events.NewFakeRecorder(100)
 	policy := filepath.Join(t.TempDir(), "audit.yaml")
 	expect.OK(t, os.WriteFile(policy, []byte(auditOfAll), 0o600))
-	s.environment = &envtest.Environment{BinaryAssetsDirectory: pinned(t), ControlPlaneStartTimeout: wait.Patience}
+	s.environment = patient(pinned(t))
 	flags := s.environment.ControlPlane.GetAPIServer().Configure()
 	flags.Append("audit-policy-file", policy).Append("audit-log-path", s.audit)
 	if !mutates {

@@ -43,16 +43,23 @@ type policed struct {
 	programs, kubeconfig, version string
 }
 
+// patient is an environment of these programs that a busy machine may take its time to start and to end.
+func patient(programs string) *envtest.Environment {
+	return &envtest.Environment{
+		BinaryAssetsDirectory: programs, ControlPlaneStartTimeout: wait.Patience, ControlPlaneStopTimeout: wait.Patience,
+	}
+}
+
 // startPoliced starts an API server of these programs, which has or has not the mutating kind.
 func startPoliced(t *testing.T, programs string, mutates bool) *policed {
 	t.Helper()
-	return connect(t, &envtest.Environment{BinaryAssetsDirectory: programs, ControlPlaneStartTimeout: wait.Patience}, mutates)
+	return connect(t, patient(programs), mutates)
 }
 
 // gateOff starts one that has the mutating kind, and asks no such policy.
 func gateOff(t *testing.T, programs string) *policed {
 	t.Helper()
-	environment := &envtest.Environment{BinaryAssetsDirectory: programs, ControlPlaneStartTimeout: wait.Patience}
+	environment := patient(programs)
 	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "MutatingAdmissionPolicy=false")
 	return connect(t, environment, false)
 }
@@ -60,7 +67,7 @@ func gateOff(t *testing.T, programs string) *policed {
 // withoutMutating starts one of a version that has the mutating kind, and takes it away.
 func withoutMutating(t *testing.T, programs string) *policed {
 	t.Helper()
-	environment := &envtest.Environment{BinaryAssetsDirectory: programs, ControlPlaneStartTimeout: wait.Patience}
+	environment := patient(programs)
 	const kind = "admissionregistration.k8s.io/v1/mutatingadmissionpol"
 	environment.ControlPlane.GetAPIServer().Configure().
 		Append("runtime-config", kind+"icies=false", kind+"icybindings=false").
