@@ -70,8 +70,8 @@ func TestImagesAreThoseOfTheObjects(t *testing.T) {
 // TestNotListed: what only the image of a machine, or the makers of a CNI can list is told for the pools that have it.
 func TestNotListed(t *testing.T) {
 	const pool = "MachineDeployment default/a"
-	const pause = ": spec.containerd.pauseImage is not set, so the pause image is the one that the machine's image names and usually " +
-		"has; it is not listed"
+	const pause = ": spec.containerd.pauseImage is not set, so the pause image is the one that the machine's image names and " +
+		"usually has; it is not listed"
 	const cni = ": the images of Calico itself are not listed; docs/air-gap.md names the command that prints them for Calico"
 	own := func(p *Pool) { p.PauseImage = "mcr.microsoft.com/oss/kubernetes/pause:3.10" }
 	for name, c := range map[string]struct {

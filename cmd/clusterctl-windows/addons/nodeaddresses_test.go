@@ -46,7 +46,9 @@ func TestAddressesOfPods(t *testing.T) {
 			small + "a takes 110 pods, b takes 110 pods, c takes 61 pods, and others (1)" + mend,
 		},
 		"three Nodes": {
-			four, map[string]int{"a": 110, "b": 110, "c": 61}, nil, cloud.CheckWarning,
+			four,
+			map[string]int{"a": 110, "b": 110, "c": 61},
+			nil, cloud.CheckWarning,
 			small + "a takes 110 pods, b takes 110 pods, c takes 61 pods" + mend,
 		},
 		"a machine that will join": {
