@@ -96,7 +96,7 @@ func TestMovedAmongMany(t *testing.T) {
 		a.ledger.note(m, blue.Noon, func(*work) {})
 		p := pursued(a, m)
 		_ = expect.Got(a.listPowers(t.Context(), p.scope.Power))(t)
-		err := p.seek(t.Context())
+		_, err := p.perform(t.Context(), next.Step{Act: next.Seek})
 		w := a.ledger.recall(m)
 		expect.Says(t, name, err, c.says)
 		expect.Same(t, name+": elsewhere", next.Elsewhere{Group: c.elsewhere}, w.Elsewhere)

@@ -108,10 +108,13 @@ func TestConnect(t *testing.T) {
 
 	var ticks <-chan time.Time = make(chan time.Time)
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	bounds := NewBounds(&tenants.Bytes{})
+	bounds, notices := NewBounds(&tenants.Bytes{}), &tenants.Notices{}
 	given := opened(Provider{
 		Now: func() time.Time { return noon }, Ticks: func() (<-chan time.Time, func()) { return ticks, func() {} }, Bounds: bounds,
+		Manager: "here", Notices: notices,
 	})
+	expect.Same(t, "its management cluster", "here", string(given.manager))
+	expect.Same(t, "its notices", true, given.notices == notices)
 	expect.Same(t, "opened by its clock", noon, given.opened)
 	expect.Same(t, "within the bounds of its process", true, given.calls.Bounds == bounds && given.lists.Kept == bounds.Kept)
 	got, _ := given.ticks()

@@ -3,6 +3,8 @@ package azure
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/lists"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/next"
 	"github.com/capwin/cluster-api-provider-windows/test/kit/expect"
@@ -32,5 +34,16 @@ func TestRestOfFailedRequests(t *testing.T) {
 		stateIn(s).Remnants = map[string]lists.Remnant{blue.NIC.Key(): {ID: blue.NIC, UniqueID: blue.ID, Mark: blue.Mark()}}
 		rest := c.of.rest(stateIn(s), m, c.shown)
 		expect.Same(t, name, c.want, len(rest))
+	}
+}
+
+// TestRestIsOurs: what another management cluster marked is not what our request left.
+func TestRestIsOurs(t *testing.T) {
+	refused := work{Memory: next.Memory{Put: next.Put{Sent: blue.Noon, Answer: next.Refused}}}
+	for manager, want := range map[types.UID]int{blue.Machine().Cluster.Manager: 1, "elsewhere": 0} {
+		s, mark := (&lists.Lists{}).Scope(blue.Group), blue.Mark()
+		mark.Cluster.Manager = manager
+		stateIn(s).Remnants = map[string]lists.Remnant{blue.NIC.Key(): {ID: blue.NIC, UniqueID: blue.ID, Mark: mark}}
+		expect.Same(t, string(manager), want, len(refused.rest(stateIn(s), blue.Machine(), nil)))
 	}
 }
