@@ -157,3 +157,18 @@ func TestRoomOfAList(t *testing.T) {
 		expect.Same(t, name+": bytes", []int{c.ids * size, c.ids * size}, []int{a.Kept, client.Bounds.Kept.Kept("a")})
 	}
 }
+
+// TestHeld: what is kept of a list counts for its namespace, and goes with the list.
+func TestHeld(t *testing.T) {
+	kept := &tenants.Bytes{}
+	h := &Held{Namespace: "a", Kept: kept}
+	expect.Same(t, "there is room", true, h.Grow(100) && h.Grow(50))
+	expect.Same(t, "grown", 150, kept.Kept("a"))
+	h.Hold(0)
+	expect.Same(t, "held anew", 0, kept.Kept("a"))
+	expect.Same(t, "there is room again", true, h.Grow(100))
+	h.End()
+	expect.Same(t, "ended", 0, kept.Kept("a"))
+	expect.Same(t, "it grows after its end", false, h.Grow(1))
+	expect.Same(t, "after its end", 0, kept.Kept("a"))
+}
