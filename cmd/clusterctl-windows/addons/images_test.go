@@ -67,7 +67,7 @@ func TestImagesAreThoseOfTheObjects(t *testing.T) {
 	expect.Same(t, "copies", append(named, "registry.example.com/mirror/e2e-test-images/agnhost:2"), listed)
 }
 
-// TestNotListed: what only the image of a machine, or the makers of a CNI can list is told for the pools that have it.
+// TestNotListed: each pool gets a note for what the list lacks: the pause image of its image, and the images of its CNI.
 func TestNotListed(t *testing.T) {
 	const pool = "MachineDeployment default/a"
 	const pause = ": spec.containerd.pauseImage is not set, so the pause image is the one that the machine's image names and " +

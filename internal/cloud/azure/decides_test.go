@@ -25,6 +25,12 @@ func whoseIs(m cloud.Machine, r lists.Record) cloud.Whose {
 	return next.Survey{}.OwnerOf(m, r.Shown(m))
 }
 
+// withMark is a resource with the tags of a mark.
+func withMark(mark cloud.Marked) calls.Resource {
+	m := cloud.Machine{Key: mark.Key, Identity: cloud.Identity{ProviderID: mark.ProviderID}, Cluster: mark.Cluster}
+	return calls.Resource{Tags: arm.Tags(m, nil, "")}
+}
+
 // TestWhoseItIs: a VM, an adapter and what is left belong to the machine whose marks or names they have.
 func TestWhoseItIs(t *testing.T) {
 	m, mark := blue.Machine(), blue.Mark()
@@ -39,9 +45,7 @@ func TestWhoseItIs(t *testing.T) {
 		"without a Cluster": {cloud.Marked{Key: mark.Key, ProviderID: mark.ProviderID}, false},
 	} {
 		expect.Same(t, "a VM, "+name, c.want, whoseIs(m, lists.Record{Mark: c.of}) == cloud.Ours)
-		r := calls.Resource{Tags: arm.Tags(cloud.Machine{
-			Key: c.of.Key, Identity: cloud.Identity{ProviderID: c.of.ProviderID}, Cluster: c.of.Cluster,
-		}, nil, "")}
+		r := withMark(c.of)
 		expect.Same(t, "an adapter, "+name, c.want, isAdapterOf(r, m, blue.VM))
 		r.Properties.VirtualMachine.ID = strings.ToUpper(blue.VM.String())
 		expect.Same(t, "an adapter of the VM, "+name, c.want, isAdapterOf(r, m, blue.VM))
@@ -82,10 +86,7 @@ func TestAdapterOfAManager(t *testing.T) {
 		m, mark := blue.Machine(), blue.Mark()
 		m.Own, m.TookOver, m.Cluster.Manager = c.own, []types.UID{"before"}, "here"
 		mark.Cluster.Manager = c.marked
-		r := calls.Resource{Tags: arm.Tags(cloud.Machine{
-			Key: mark.Key, Identity: cloud.Identity{ProviderID: mark.ProviderID}, Cluster: mark.Cluster,
-		}, nil, "")}
-		expect.Same(t, name, c.want, isAdapterOf(r, m, blue.VM))
+		expect.Same(t, name, c.want, isAdapterOf(withMark(mark), m, blue.VM))
 	}
 }
 
